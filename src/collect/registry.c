@@ -16,12 +16,12 @@
 
 /* The subject of an epoll event: one of these small numbers, or a pointer to a target. */
 #define HS_EVENT_LISTENER  1U
-#define HS_EVENT_PENDING   2U /* plus the slot */
+#define HS_EVENT_SILENT    2U /* plus the slot */
 
 #define HS_ROOM_WAIT_MS    2
 #define HS_TURN_EVENTS_MAX 128
 
-_Static_assert(HS_EVENT_PENDING + HS_PENDING_CLIENTS_MAX < 4096, "below any pointer");
+_Static_assert(HS_EVENT_SILENT + HS_SILENT_CONNECTIONS_MAX < 4096, "below any pointer");
 
 static int watch(struct hs_registry *registry, int fd, uint64_t tag)
 {
@@ -76,8 +76,8 @@ int hs_registry_open_with(struct hs_registry *registry, const struct hs_registry
     *registry = (struct hs_registry){ .epoll_fd = epoll_create1(EPOLL_CLOEXEC),
                                       .listener = config->listener,
                                       .config = *config };
-    for (size_t i = 0; i < HS_PENDING_CLIENTS_MAX; i++) {
-        registry->pending[i] = -1;
+    for (size_t i = 0; i < HS_SILENT_CONNECTIONS_MAX; i++) {
+        registry->silent_fds[i] = -1;
     }
     for (size_t i = 0; i < HS_PENDING_CLIENT_FDS; i++) {
         registry->room[i] = -1;
@@ -91,12 +91,12 @@ int hs_registry_open_with(struct hs_registry *registry, const struct hs_registry
     return 0;
 }
 
-static void drop_pending(struct hs_registry *registry, size_t slot)
+static void drop_silent(struct hs_registry *registry, size_t slot)
 {
     /* Another process may hold a descriptor of the same connection. */
-    unwatch(registry, registry->pending[slot]);
-    close(registry->pending[slot]);
-    registry->pending[slot] = -1;
+    unwatch(registry, registry->silent_fds[slot]);
+    close(registry->silent_fds[slot]);
+    registry->silent_fds[slot] = -1;
 }
 
 void hs_registry_close(struct hs_registry *registry)
@@ -107,9 +107,9 @@ void hs_registry_close(struct hs_registry *registry)
     free(registry->targets);
     registry->targets = NULL;
     registry->target_count = registry->target_capacity = 0;
-    for (size_t i = 0; registry->epoll_fd >= 0 && i < HS_PENDING_CLIENTS_MAX; i++) {
-        if (registry->pending[i] >= 0) {
-            drop_pending(registry, i);
+    for (size_t i = 0; registry->epoll_fd >= 0 && i < HS_SILENT_CONNECTIONS_MAX; i++) {
+        if (registry->silent_fds[i] >= 0) {
+            drop_silent(registry, i);
         }
     }
     hs_listener_close(&registry->listener);
@@ -222,8 +222,8 @@ static void supersede(struct hs_registry *registry, struct hs_target *older,
     set_listening(registry, true); /* descriptors may be free again */
 }
 
-int hs_registry_restore(struct hs_registry *registry, struct hs_pending_client *pending,
-                        uint64_t now_ns)
+int hs_registry_take(struct hs_registry *registry, struct hs_pending_client *pending,
+                     uint64_t now_ns)
 {
     struct hs_target *target;
     const char *why = "out of memory or descriptors";
@@ -300,7 +300,7 @@ static bool receive(struct hs_registry *registry, int connection_fd, uint64_t no
         if (pending.hello.flags & HS_HELLO_WAITS && registry->config.on_waiting) {
             registry->config.on_waiting(registry->config.ctx, &pending, connection_fd);
         }
-        hs_registry_restore(registry, &pending, now_ns);
+        hs_registry_take(registry, &pending, now_ns);
         return true;
     case -EAGAIN:
         return false;
@@ -321,18 +321,18 @@ static bool receive(struct hs_registry *registry, int connection_fd, uint64_t no
 
 /* Keeps a connection until its hello comes. Between connect and hello a client needs microseconds.
  * When too many connections are silent, the one that has been silent for longest is dropped. */
-static void keep_pending(struct hs_registry *registry, int connection_fd, uint64_t now_ns)
+static void keep_silent(struct hs_registry *registry, int connection_fd, uint64_t now_ns)
 {
-    size_t slot = registry->pending_next++ % HS_PENDING_CLIENTS_MAX;
-    if (registry->pending[slot] >= 0) {
+    size_t slot = registry->silent_next++ % HS_SILENT_CONNECTIONS_MAX;
+    if (registry->silent_fds[slot] >= 0) {
         /* A hello may have arrived since the last look: connections are taken before hellos. */
-        if (!receive(registry, registry->pending[slot], now_ns)) {
+        if (!receive(registry, registry->silent_fds[slot], now_ns)) {
             count_bad(registry, "it connected and sent nothing");
         }
-        drop_pending(registry, slot);
+        drop_silent(registry, slot);
     }
-    registry->pending[slot] = connection_fd;
-    watch(registry, connection_fd, HS_EVENT_PENDING + slot);
+    registry->silent_fds[slot] = connection_fd;
+    watch(registry, connection_fd, HS_EVENT_SILENT + slot);
 }
 
 /* Accepts one connection. False: there are no free descriptors for those of the hello. */
@@ -352,7 +352,7 @@ static bool accept_one(struct hs_registry *registry, uint64_t now_ns, int *ret_r
         if (receive(registry, fd, now_ns)) {
             close(fd);
         } else {
-            keep_pending(registry, fd, now_ns);
+            keep_silent(registry, fd, now_ns);
         }
     }
     return true;
@@ -373,9 +373,9 @@ static void accept_all(struct hs_registry *registry, uint64_t now_ns)
     }
 }
 
-static void serve_pending(struct hs_registry *registry, size_t slot, uint64_t now_ns)
+static void serve_silent(struct hs_registry *registry, size_t slot, uint64_t now_ns)
 {
-    if (registry->pending[slot] < 0) {
+    if (registry->silent_fds[slot] < 0) {
         return;
     }
     if (!ensure_room(registry)) {
@@ -384,8 +384,8 @@ static void serve_pending(struct hs_registry *registry, size_t slot, uint64_t no
         return;
     }
     release_room(registry);
-    if (receive(registry, registry->pending[slot], now_ns)) {
-        drop_pending(registry, slot);
+    if (receive(registry, registry->silent_fds[slot], now_ns)) {
+        drop_silent(registry, slot);
     }
 }
 
@@ -393,8 +393,8 @@ static void handle(struct hs_registry *registry, uint64_t tag, uint64_t now_ns)
 {
     if (tag == HS_EVENT_LISTENER) {
         accept_all(registry, now_ns);
-    } else if (tag < HS_EVENT_PENDING + HS_PENDING_CLIENTS_MAX) {
-        serve_pending(registry, (size_t)(tag - HS_EVENT_PENDING), now_ns);
+    } else if (tag < HS_EVENT_SILENT + HS_SILENT_CONNECTIONS_MAX) {
+        serve_silent(registry, (size_t)(tag - HS_EVENT_SILENT), now_ns);
     } else {
         struct hs_target *target = (struct hs_target *)(uintptr_t)tag;
         int value;

@@ -26,8 +26,8 @@
 #include "collect/listen.h"
 #include "collect/target.h"
 
-#define HS_PENDING_CLIENTS_MAX 64 /* connected, but silent so far */
-#define HS_PENDING_CLIENT_FDS  3  /* connection, region, pidfd */
+#define HS_SILENT_CONNECTIONS_MAX 64 /* connections that have sent nothing yet */
+#define HS_PENDING_CLIENT_FDS     3  /* connection, region, pidfd */
 
 /* The target has ended; the callee closes it. */
 typedef void hs_registry_end_fn(void *ctx, struct hs_target *target);
@@ -45,7 +45,7 @@ typedef void hs_registry_waiting_fn(void *ctx, struct hs_pending_client *pending
 typedef void hs_registry_peer_fn(void *ctx, int connection_fd);
 
 struct hs_registry_config {
-    /* the registry takes it over; fd -1: none, images only come by hs_registry_restore */
+    /* the registry takes it over; fd -1: none, images come only through hs_registry_take() */
     struct hs_listener listener;
     hs_registry_end_fn *on_end;
     hs_registry_pending_fn *on_pending; /* NULL: not called */
@@ -66,8 +66,9 @@ struct hs_registry {
     struct hs_target **targets; /* the running targets */
     size_t target_count;
     size_t target_capacity;
-    int pending[HS_PENDING_CLIENTS_MAX]; /* connections whose hello has not arrived yet; -1: free */
-    size_t pending_next;                 /* slot of the next one, modulo HS_PENDING_CLIENTS_MAX */
+    /* connections that have sent nothing yet; -1: free */
+    int silent_fds[HS_SILENT_CONNECTIONS_MAX];
+    size_t silent_next; /* slot of the next one, modulo HS_SILENT_CONNECTIONS_MAX */
     /* reserve descriptors, closed to make room for those of a hello; -1: not held */
     int room[HS_PENDING_CLIENT_FDS];
     bool is_listening; /* false: it waits for free descriptors */
@@ -97,8 +98,8 @@ void hs_registry_turn(struct hs_registry *registry, uint64_t now_ns);
 
 /* Adds an image that did not announce itself by a hello, as if the pending client had come through
  * the socket. Takes over its descriptors. 0, or -errno: it was invalid, see bad_why. */
-int hs_registry_restore(struct hs_registry *registry, struct hs_pending_client *pending,
-                        uint64_t now_ns);
+int hs_registry_take(struct hs_registry *registry, struct hs_pending_client *pending,
+                     uint64_t now_ns);
 
 /* Forgets a running target, and closes it, without a call of on_end. */
 void hs_registry_drop(struct hs_registry *registry, struct hs_target *target);

@@ -1,7 +1,7 @@
 /*
  * A target: one image of one process, from its hello to its last snapshot.
  *
- * It has parts with an owner each: the process (target_process.h), the region (region_reader.h,
+ * It has four parts: the process (target_process.h), the region (region_reader.h,
  * region_control.h), the state of its recording, and what the session that records it keeps about
  * it. exec makes a new image, with a target of its own; the old target ends there.
  *
@@ -9,8 +9,8 @@
  * wait again when the session is over. To begin and to end a session, the collector writes a few
  * words in the control page, which the target's threads notice at their next allocation.
  *
- * Ensures   after hs_target_process_end() no process writes to the region any more, as far as is
- *           known.
+ * Ensures   hs_target_process_end() is called when the collector has learned that the process has
+ *           ended or has executed another program, and so does not write to the region any more.
  * Threads   one.
  * Fails     -errno; a target that could not be captured can still be closed.
  */
@@ -27,28 +27,28 @@
 #include "sources/sources.h"
 #include "trace/snapshot.h"
 
-/* The state of the recording: what only the collector knows of it. It is handed over to the
- * collector that continues after this one. */
+/* The part of the recording's state that is only in the collector. The next collector gets it when
+ * this one ends. */
 struct hs_target_state {
     bool is_dormant;   /* no session records it */
     bool has_recorded; /* a session that is over has recorded it */
     bool is_late;      /* it was forked from a process that was not recorded from its start */
-    /* Set when a session began after the process did: the recording lacks what was before. */
+    /* Set when a session began after the process did: earlier allocations are not recorded. */
     uint64_t session_start_ns;       /* CLOCK_MONOTONIC; 0: since the process began to record */
     uint64_t session_interval_bytes; /* 0: the interval in the region */
     /* RSS when its session began; 0: the session began with the process */
     uint64_t rss_start_bytes;
 };
 
-/* What the session that records a target keeps about it. Apart from what hs_target_close() frees,
- * the fields belong to the owner of the registry, and are zero at the beginning. */
+/* What the session that records a target keeps about it. The owner of the registry sets and uses
+ * these fields, which are zero at the beginning; hs_target_close() frees `source` and `budget`. */
 struct hs_target_session {
-    void *owner;                      /* what this target belongs to; NULL: nothing */
-    struct hs_source_process *source; /* counters besides the heap; NULL: none yet */
+    void *owner;                      /* the session that records it; NULL: none */
+    struct hs_source_process *source; /* counters other than the heap's; NULL: none yet */
     struct hs_dump_watch dumps;
     struct hs_target_budget budget;
     bool has_failed;         /* some dump could not be made */
-    bool are_children_taken; /* the children that it had were searched for */
+    bool are_children_taken; /* children that it already had were looked for */
 };
 
 struct hs_target {
@@ -68,21 +68,21 @@ struct hs_target *hs_target_close(struct hs_target *target);
 /* Of two images of one process: did this one begin earlier? One hello may overtake another. */
 bool hs_target_is_older(const struct hs_target *target, const struct hs_target *other);
 
-/* Was this image only a step to the `next` one of its process, forked just before it executed
- * another program? */
+/* Returns whether this image is a forked child that executed the program of `next` within a
+ * second. */
 bool hs_target_is_prelude(const struct hs_target *target, const struct hs_target *next);
 
 /* Writes the current time into the control page, and reads /proc when that is due. */
 void hs_target_look(struct hs_target *target, uint64_t now_ns);
 
-/* Starts recording. If the process records already since its start, the recording goes on, and then
- * is a recording from startup. 0; -EALREADY: the target was recorded before, and its region still
+/* Starts recording. If the process has been recording since its start, the recording continues, and
+ * counts as one from startup. 0; -EALREADY: the target was recorded before, and its region still
  * holds the records of that session: see hs_region_control_renew(). */
 int hs_target_begin_session(struct hs_target *target, uint64_t interval_bytes, uint64_t now_ns);
 /* Ends the session: the process takes no more samples, and runs on. */
 void hs_target_end_session(struct hs_target *target);
 
-/* Does it record, with everything since the start of the process? */
+/* Returns whether it is recorded, and has been since the start of the process. */
 static inline bool hs_target_is_from_startup(const struct hs_target *target)
 {
     const struct hs_target_state *state = &target->state;
@@ -90,8 +90,9 @@ static inline bool hs_target_is_from_startup(const struct hs_target *target)
            target->region.header.is_from_startup != 0;
 }
 
-/* Gives a target that was just opened the state that it had for the previous collector. If that one
- * had no time to write what it was about to do, the target is dormant. */
+/* Gives a target that was just opened the state that it had for the previous collector. If the
+ * previous collector was killed after it had begun to record the target and before it had saved
+ * that, the target is dormant. */
 void hs_target_restore(struct hs_target *target, const struct hs_target_state *state);
 
 /* The number of allocations recorded so far, and of those whose stack was walked frame by frame. 0
@@ -102,13 +103,14 @@ struct hs_sample_counts {
 
 /* Reads both counts. */
 void hs_target_count_samples(struct hs_target *target, struct hs_sample_counts *ret_counts);
-/* Reads the first of them. */
+/* Reads only sample_count. */
 uint64_t hs_target_sample_count(struct hs_target *target);
 
-/* Keeps the budgets of a target that lives and records: hs_target_budget_keep(). Otherwise returns
- * UINT64_MAX. */
+/* Adapts the interval of a target that lives and records to its budgets, by
+ * hs_target_budget_keep(). Otherwise returns UINT64_MAX. */
 uint64_t hs_target_keep_budget(struct hs_target *target, uint64_t now_ns);
-/* Spares the collector: hs_target_budget_spare(), if the target lives and records. */
+/* Reduces the work of the collector, by hs_target_budget_spare(), if the target lives and
+ * records. */
 void hs_target_spare_collector(struct hs_target *target, const struct hs_cpu_budget *cpu,
                                uint64_t now_ns);
 

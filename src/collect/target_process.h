@@ -1,10 +1,12 @@
 /*
- * The process of a target: who it is, what /proc tells of it while it lives, and how it ended.
+ * The process of a target: its ids and names, what /proc shows of it while it lives, and how it
+ * ended.
  *
- * What only /proc tells (RSS) is read often at first, because many processes live for milliseconds,
- * then more and more rarely; the high-water mark covers what happens in between. The names are
- * needed for a process that ran before its client was loaded (the client is loaded on any thread,
- * and the arguments may have been overwritten), and for forked children, which often take another
+ * RSS can be read only from /proc. It is read often at first, because many processes live for
+ * milliseconds, and then more and more rarely; the kernel's high-water mark covers the time in
+ * between. The names are needed for a process that ran before its client was loaded: another thread
+ * than the main one may load the client, and comm is then the name of that thread; the arguments
+ * may have been overwritten. They are needed for forked children, too, which often take another
  * name or title for their task.
  *
  * Ensures   what is known stays known when the process has ended.
@@ -53,7 +55,7 @@ struct hs_target_process {
     struct hs_library_watch libraries;
     uint64_t libraries_next_ns;
     uint64_t libraries_period_ns; /* longer where libraries are loaded and unloaded all the time */
-    /* the owner, which has their calls redirected, resets this */
+    /* `libraries` has found new ones; the owner resets this when it has redirected their calls */
     bool has_new_libraries;
 };
 

@@ -184,7 +184,7 @@ static void on_result(void *of, uint64_t now_ns)
         pending->pid = worker->pid;
         pending->uid = worker->uid;
         hs_attachment_find_process(pending);
-        hs_hub_restore_target(workers->hub, pending, now_ns);
+        hs_hub_take_client(workers->hub, pending, now_ns);
     } else {
         hs_pending_client_close(pending);
         if (worker->task == TASK_BRING) {

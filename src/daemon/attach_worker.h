@@ -7,7 +7,7 @@
  * sends the region back as a descriptor.
  *
  *     hs_attach_worker_bring ──fork──► hs_attachment_begin
- *                      ──region──► hs_hub_restore_target, or after a failure hs_hub_give_up
+ *                      ──region──► hs_hub_take_client, or after a failure hs_hub_give_up
  *     hs_attach_worker_release ──fork──► hs_attachment_end
  *     hs_attach_worker_refresh ──fork──► hs_attachment_refresh
  *

@@ -137,7 +137,7 @@ static void on_signal(void *of, uint64_t now_ns)
 static void log_lack_of_descriptors(struct hs_daemon *daemon, uint64_t now_ns)
 {
     struct rlimit limit = { 0 };
-    if (hs_hub_is_deaf(daemon->hub) && now_ns >= daemon->complaint_ns) {
+    if (hs_hub_is_out_of_fds(daemon->hub) && now_ns >= daemon->complaint_ns) {
         daemon->complaint_ns = now_ns + HS_COMPLAINT_NS;
         getrlimit(RLIMIT_NOFILE, &limit);
         hs_daemon_log(
@@ -272,14 +272,14 @@ void hs_daemon_restore(struct hs_daemon *daemon, const struct hs_fdstore *store,
     if (r < 0) {
         hs_daemon_log("if this daemon is killed, its recordings are lost: %s", strerror(-r));
     }
-    const struct hs_handover_heir heir = { .handover = &daemon->handover,
-                                           .jobs = &daemon->jobs,
-                                           .hub = daemon->hub,
-                                           .access = &daemon->access,
-                                           .is_system = daemon->is_system,
-                                           .uid = daemon->uid };
+    const struct hs_handover_parts parts = { .handover = &daemon->handover,
+                                             .jobs = &daemon->jobs,
+                                             .hub = daemon->hub,
+                                             .access = &daemon->access,
+                                             .is_system = daemon->is_system,
+                                             .uid = daemon->uid };
     if (items->count > 0) {
-        hs_handover_restore(&heir, items);
+        hs_handover_restore(&parts, items);
         update_startup_hint(daemon);
     }
 }

@@ -41,8 +41,8 @@ static void notify(const struct hs_hub *hub, hs_hub_target_fn *fn, struct hs_tar
 static void on_begin(void *ctx, struct hs_target *target)
 {
     struct hs_hub *hub = ctx;
-    if (hub->heir) {
-        hs_hub_restore(hub, target);
+    if (hub->inherited) {
+        hs_hub_resume(hub, target);
     } else {
         hs_hub_welcome(hub, target);
     }
@@ -490,5 +490,6 @@ uint64_t hs_hub_turn(struct hs_hub *hub, uint64_t now_ns)
     next_ns = is_again ? now_ns : next_ns;
     uint64_t process_watch_ns = hs_hub_look_for_new_processes(hub, now_ns);
     next_ns = process_watch_ns < next_ns ? process_watch_ns : next_ns;
-    return hs_hub_is_deaf(hub) && now_ns + HS_ROOM_NS < next_ns ? now_ns + HS_ROOM_NS : next_ns;
+    return hs_hub_is_out_of_fds(hub) && now_ns + HS_ROOM_NS < next_ns ? now_ns + HS_ROOM_NS
+                                                                      : next_ns;
 }

@@ -1,19 +1,22 @@
 /*
  * The hub decides which session records which process, and when dumps are taken. It connects the
- * program images of the registry with the running sessions. The daemon embeds it, and so does every
- * command that records by itself: run (through program_run.h), attach and record.
+ * program images of the registry (an image is what one execve made of a process) with the running
+ * sessions. Its owner is the program that contains it: the daemon, and every command that records
+ * without the daemon: run (through program_run.h), attach and record.
  *
- *     image begins ──► a forked child goes to its parent's session. Otherwise the oldest session
- *                      that the process matches gets it; the other matching sessions get an empty
- *                      dump (rejected). If no session matches, the process records nothing.
- *     image ends ────► its session gets the last dump. If the process had been attached to and
- *                      executed another program, the hub attaches to that as if the session had
- *                      just begun.
- *     program starts ► without a client, and matched by name: the owner is asked to bring a client
- *                      in.
- *     session starts ► it gets the running processes that match: those with a client at once; for
- *                      the others the owner is asked to bring a client in.
- *     session ends ──► each of its processes has a last dump, and continues dormant.
+ *     image begins ──► a forked child is recorded by its parent's session. Any other process is
+ *                      recorded by the oldest session that it matches, and each other session that
+ *                      it matches gets an empty dump that says so (rejected). If it matches no
+ *                      session, nothing is recorded.
+ *     image ends ────► its last dump is taken. If the hub had attached to the process, and the
+ *                      process has executed another program, the hub attaches to that program as
+ *                      if the session had just begun.
+ *     program starts ► if it has no client and matches a session by name, the hub asks its owner
+ *                      (config.attach) to attach to it.
+ *     session starts ► it records the running processes that match it: those with a client at once;
+ *                      the hub asks its owner to attach to the others.
+ *     session ends ──► the last dump of each of its processes is taken; the processes continue
+ *                      dormant.
  *
  *     struct hs_hub *hub;
  *     hs_hub_new(&config, &hub);
@@ -23,11 +26,11 @@
  *     hs_hub_stop(hub, session, now);               calls config.on_over; then hs_session_finish()
  *     hs_hub_free(hub);
  *
- * Holds     a region records for at most one session, the first one that it gets: a process that
- *           gets another session makes another region. The `owner` of a target is its session. A
- *           session has only processes that config.authorize allows. A process that matches a
- *           session and is not allowed appears in the session's trace with the reason, except where
- *           hs_hub_is_silent() says otherwise.
+ * Holds     a region has the data of at most one session: when a second session begins on a
+ *           process, the client makes another region. `session.owner` of a target points to the
+ *           session that records it. A session records only processes for which config.authorize
+ *           returns HS_REFUSAL_NONE. A process that matches a session and is not allowed appears in
+ *           the session's trace with the reason, except where hs_hub_is_silent() says otherwise.
  * Threads   one; the hub never waits.
  * Fails     a process that cannot be read is left out and counted; a session ends when its trace
  *           cannot be written.
@@ -42,12 +45,12 @@
 #include "collect/registry.h"
 #include "session/session.h"
 
-/* What happened with a process that a session matches. */
+/* What the hub did with a process that matches a session. */
 enum hs_hub_answer {
     HS_HUB_RECORDED,    /* it is recorded from now on, or since its start */
-    HS_HUB_ATTACHING,   /* it will be recorded: it has no client yet, or its client begins anew */
+    HS_HUB_ATTACHING,   /* it will be: heapscope attaches to it, or its client makes a new region */
     HS_HUB_REJECTED,    /* another session records it */
-    HS_HUB_NO_CLIENT,   /* it has no client, and none could be brought in */
+    HS_HUB_NO_CLIENT,   /* it has no client, and attaching failed or is not possible */
     HS_HUB_NOT_ALLOWED, /* another user's, forbidden by a policy, or it has opted out */
     HS_HUB_GONE,        /* there is no such process */
     HS_HUB_ANSWER_N,
@@ -61,16 +64,16 @@ struct hs_hub_verdict {
     const struct hs_refusal_words *words; /* why it is not recorded; NULL: recorded, or unknown */
 };
 
-/* Reports what happened with one process. */
+/* Reports what the hub did with one process. */
 typedef void hs_hub_say_fn(void *ctx, const struct hs_hub_verdict *verdict);
 
 /* The session is over, and its trace is complete except for hs_session_finish(). The callee owns
  * the session from now on; the hub has forgotten it. */
 typedef void hs_hub_over_fn(void *ctx, struct hs_session *session);
 
-/* Asks the owner to bring a client into a running process that matches a session and has none.
- * Returns 0 if a client is on its way: the process then comes through hs_hub_restore_target() or
- * announces itself, and belongs to this session. Otherwise returns -errno. */
+/* Asks the owner to attach to a running process that matches a session and has no client. Returns 0
+ * if attaching has begun: the process then comes through hs_hub_take_client() or announces itself,
+ * and is recorded by this session. Otherwise returns -errno. */
 typedef int hs_hub_attach_fn(void *ctx, struct hs_session *session,
                              const struct hs_process_facts *process);
 
@@ -81,29 +84,32 @@ typedef enum hs_refusal hs_hub_authorize_fn(void *ctx, const struct hs_session *
                                             struct hs_target *target,
                                             struct hs_refusal_words *ret_words);
 
-/* A process whose client was brought in is no longer recorded, so its client can be detached.
+/* A process to which the owner attached is no longer recorded, so its client can be detached.
  * Returns 0 if that happens: the hub then forgets the process. Otherwise returns -errno: the client
  * stays, dormant. */
 typedef int hs_hub_release_fn(void *ctx, struct hs_session *session, pid_t pid);
 
-/* A process whose client was brought in has loaded libraries, whose calls must be redirected to the
+/* A process to which the owner attached has loaded libraries, whose calls must be redirected to the
  * client. Returns 0 if they are, or will be. Otherwise returns -errno, and the hub asks again. */
 typedef int hs_hub_refresh_fn(void *ctx, struct hs_session *session, pid_t pid);
 
-/* The image of a target has ended. Returns whether the owner keeps the target back: it calls
- * hs_hub_finish_target() later. Otherwise the last dump is taken at once. */
+/* Called when the image of a target has ended. If it returns true, the last dump is not taken until
+ * the owner calls hs_hub_finish_target(); otherwise the last dump is taken at once. */
 typedef bool hs_hub_keep_back_fn(void *ctx, struct hs_target *target);
 
 /* The hub has looked at a recorded process, whose names may have changed. */
 typedef void hs_hub_look_fn(void *ctx, const struct hs_target *target);
 
-/* A target is new or has another session (on_change), or is about to be closed (on_gone). For an
- * owner that must know all targets even after the hub's process was killed. */
+/* Called when a target is new or has another session (on_change), and before a target is closed
+ * (on_gone). An owner needs these calls if another process must find all targets after this one was
+ * killed. */
 typedef void hs_hub_target_fn(void *ctx, struct hs_target *target);
 
 struct hs_hub_config {
-    struct hs_listener listener;  /* taken over; fd -1: targets come only by restore_target */
-    hs_registry_peer_fn *on_peer; /* takes connections that are not a client's; NULL: no such */
+    struct hs_listener listener;  /* the hub takes it over; fd -1: targets come only through
+                                  * hs_hub_take_client() */
+    hs_registry_peer_fn *on_peer; /* takes over connections that are not a client's; NULL: such
+                                   * connections are rejected */
     hs_hub_over_fn *on_over;
     hs_hub_attach_fn *attach;              /* NULL: the owner cannot attach */
     hs_hub_release_fn *release;            /* NULL: clients stay, dormant */
@@ -120,7 +126,7 @@ struct hs_hub_config {
     void *ctx;
 };
 
-struct hs_hub_heir;
+struct hs_hub_inherited;
 struct hs_process_watch;
 
 struct hs_hub {
@@ -132,7 +138,8 @@ struct hs_hub {
     struct hs_process_watch *watch; /* NULL: no session waits for programs without a client */
     uint64_t unreadable_count;      /* processes left out because they could not be read */
     const char *unreadable_why;     /* why the last of them could not be read, a constant text */
-    const struct hs_hub_heir *heir; /* the target that is being restored; NULL: targets are new */
+    /* the target that is being restored; NULL: targets are new */
+    const struct hs_hub_inherited *inherited;
 };
 
 /* Makes a hub without sessions. Returns 0 or -errno. */
@@ -146,9 +153,9 @@ static inline int hs_hub_fd(const struct hs_hub *hub)
     return hs_registry_fd(&hub->registry);
 }
 
-/* Has the hub run out of descriptors for new connections? They then wait until other processes
- * end. */
-static inline bool hs_hub_is_deaf(const struct hs_hub *hub)
+/* Returns whether the hub has no descriptors left for new connections, which then wait until other
+ * processes end. */
+static inline bool hs_hub_is_out_of_fds(const struct hs_hub *hub)
 {
     return hub->registry.listener.fd >= 0 && !hub->registry.is_listening;
 }
@@ -165,8 +172,8 @@ int hs_hub_start(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns
 /* Ends the session. Calls config.on_over before it returns. */
 void hs_hub_stop(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns);
 
-/* Takes a process whose region did not come with a hello. Returns as hs_registry_restore() does. */
-int hs_hub_restore_target(struct hs_hub *hub, struct hs_pending_client *pending, uint64_t now_ns);
+/* Adds a process whose region was not received in a hello. Returns as hs_registry_take() does. */
+int hs_hub_take_client(struct hs_hub *hub, struct hs_pending_client *pending, uint64_t now_ns);
 
 /* Takes a target from a hub whose process was killed; it continues in its old state. `session` is
  * NULL if no session recorded the target. Returns 0 or -errno. */
@@ -175,11 +182,11 @@ int hs_hub_inherit_target(struct hs_hub *hub, struct hs_pending_client *pending,
                           uint64_t now_ns);
 /* Takes a session from such a hub, before its targets. Returns 0 or -ENOMEM. */
 int hs_hub_inherit_session(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns);
-/* Call it when all targets are there. Asks again for clients that were on their way when the
- * previous hub's process was killed. */
+/* Call it after the last hs_hub_inherit_target(). Asks the owner once more to attach where
+ * attaching had begun when the previous hub's process was killed. */
 void hs_hub_inherit_done(struct hs_hub *hub, uint64_t now_ns);
-/* Writes into the traces of the sessions that wait for this process's client why there will be
- * none. `why` has the form "reason; remedy". `is_held`: another collector records it. Call it
+/* Records, in the trace of each session that waits for this process, why heapscope cannot attach to
+ * it. `why` has the form "reason; remedy". `is_held`: another collector records it. Call it
  * before hs_hub_give_up(). */
 void hs_hub_refuse(struct hs_hub *hub, pid_t pid, bool is_held, const char *why, uint64_t now_ns);
 
@@ -187,14 +194,14 @@ void hs_hub_refuse(struct hs_hub *hub, pid_t pid, bool is_held, const char *why,
  * no longer record have a last dump. */
 void hs_hub_review(struct hs_hub *hub, uint64_t now_ns);
 
-/* This process will not get a client: no session waits for it any more. */
+/* Ends the waiting of all sessions for this process, to which heapscope cannot attach. */
 void hs_hub_give_up(struct hs_hub *hub, pid_t pid);
 
 /* Takes the last dump of a target that config.keep_back kept back, and closes it. */
 void hs_hub_finish_target(struct hs_hub *hub, struct hs_target *target);
 
-/* Takes the last dump of each running process, and forgets it; it continues dormant, and the hub
- * has descriptors for others. Returns how many processes there were. For a hub without
+/* Takes the last dump of each running process and forgets the process, which frees its descriptors;
+ * the process continues dormant. Returns how many processes there were. For a hub without
  * config.release, which would drop targets itself. */
 size_t hs_hub_leave_running(struct hs_hub *hub);
 

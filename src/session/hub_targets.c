@@ -39,7 +39,7 @@ static void set_budget(const struct hs_session *session, struct hs_target *targe
     }
 }
 
-static void own(struct hs_target *target, struct hs_session *session)
+void hs_hub_own(struct hs_target *target, struct hs_session *session)
 {
     target->session.owner = session;
     set_budget(session, target);
@@ -70,7 +70,7 @@ static enum hs_hub_answer give(struct hs_target *target, struct hs_session *sess
     if (!session->has_begun && hs_pid_list_has(&session->expected, target->process.pid)) {
         hs_session_begin_recording(session, now_ns);
     }
-    own(target, session);
+    hs_hub_own(target, session);
     return HS_HUB_RECORDED;
 }
 
@@ -94,8 +94,12 @@ static void reject(struct hs_session *session, const struct hs_session *holder,
                    const struct hs_process_facts *facts, uint64_t now_ns)
 {
     struct hs_refusal_words words;
-    snprintf(words.what, sizeof(words.what), "another session records it: %s",
-             holder->settings.name[0] ? holder->settings.name : "one without a name");
+    if (holder->settings.name[0]) {
+        snprintf(words.what, sizeof(words.what), "another session records it: %s",
+                 holder->settings.name);
+    } else {
+        snprintf(words.what, sizeof(words.what), "another session, which has no name, records it");
+    }
     snprintf(words.remedy, sizeof(words.remedy),
              "wait for the end of that session, or have it stopped");
     hs_session_refuse(session, facts, HS_REFUSAL_CONCURRENT, &words, now_ns);
@@ -118,13 +122,13 @@ static bool is_expected(const struct hs_session *session, const struct arrival *
 }
 
 /* Was the process forked from a process of this session? */
-static bool is_heir(const struct hs_session *session, const struct arrival *arrival)
+static bool is_forked_child(const struct hs_session *session, const struct arrival *arrival)
 {
     return arrival->is_forked && (hs_pid_list_has(&session->seen, arrival->parents[0]) ||
                                   hs_pid_list_has(&session->seen, arrival->parents[1]));
 }
 
-static bool is_late_heir(const struct hs_session *session, const struct arrival *arrival)
+static bool is_late_child(const struct hs_session *session, const struct arrival *arrival)
 {
     return hs_pid_list_has(&session->late, arrival->parents[0]) ||
            hs_pid_list_has(&session->late, arrival->parents[1]);
@@ -140,7 +144,7 @@ static bool is_meant(const struct hs_session *session, const struct arrival *arr
 static struct hs_session *find_holder(const struct hs_hub *hub, struct hs_target *target,
                                       const struct arrival *arrival, uint64_t now_ns)
 {
-    static means_fn *const ways[] = { is_expected, is_heir, is_meant };
+    static means_fn *const ways[] = { is_expected, is_forked_child, is_meant };
     for (size_t way = 0; way < HS_COUNT_OF(ways); way++) {
         for (size_t i = 0; i < hub->session_count; i++) {
             struct hs_session *session = hub->sessions[i];
@@ -148,7 +152,8 @@ static struct hs_session *find_holder(const struct hs_hub *hub, struct hs_target
             bool was_left = target->state.is_dormant && session->settings.is_taking_announced;
             if (!was_left && ways[way](session, arrival) &&
                 hs_hub_may_have(hub, session, arrival->facts, target, now_ns)) {
-                target->state.is_late |= ways[way] == is_heir && is_late_heir(session, arrival);
+                target->state.is_late |=
+                    ways[way] == is_forked_child && is_late_child(session, arrival);
                 return session;
             }
         }
@@ -372,12 +377,12 @@ static void take_all(const struct taking *taking)
 static bool was_forked_for(const struct hs_session *session, struct arrival *arrival)
 {
     arrival->is_forked = find_parents(arrival->target, arrival->parents);
-    return is_heir(session, arrival);
+    return is_forked_child(session, arrival);
 }
 
 /* Takes the forked children of the processes that the session has by now, and their children.
  * Children that announce themselves later go to their parent's session anyway. */
-static void take_heirs(const struct taking *taking)
+static void take_forked_children(const struct taking *taking)
 {
     const struct hs_registry *registry = &taking->hub->registry;
     bool is_changed = true;
@@ -393,7 +398,7 @@ static void take_heirs(const struct taking *taking)
             }
             hs_process_facts_of_target(target, &facts);
             if (hs_hub_may_have(taking->hub, taking->session, &facts, target, taking->now_ns)) {
-                target->state.is_late = is_late_heir(taking->session, &arrival);
+                target->state.is_late = is_late_child(taking->session, &arrival);
                 take_target(taking, target, &facts);
                 is_changed |= target->session.owner != NULL;
             }
@@ -414,64 +419,7 @@ void hs_hub_take_running(struct hs_hub *hub, struct hs_session *session, uint64_
     if (session->settings.is_all || session->settings.name_count > 0) {
         take_all(&taking);
     }
-    take_heirs(&taking);
-}
-
-/* --- targets of a previous hub ---------------------------------------------------------------- */
-
-/* The session and the state that the target which is being restored had in the previous hub. */
-struct hs_hub_heir {
-    struct hs_session *session;
-    const struct hs_target_state *state;
-};
-
-void hs_hub_restore(struct hs_hub *hub, struct hs_target *target)
-{
-    struct hs_session *session = hub->heir->session;
-    struct hs_process_facts facts;
-    hs_target_restore(target, hub->heir->state);
-    target->session.are_children_taken = true;
-    hs_process_facts_of_target(target, &facts);
-    if (session && !target->state.is_dormant &&
-        hs_hub_may_have(hub, session, &facts, target, hs_clock_ns(CLOCK_MONOTONIC))) {
-        own(target, session);
-    } else {
-        hs_target_end_session(target); /* its session is over, which its client does not know yet */
-    }
-}
-
-int hs_hub_inherit_target(struct hs_hub *hub, struct hs_pending_client *pending,
-                          struct hs_session *session, const struct hs_target_state *state,
-                          uint64_t now_ns)
-{
-    const struct hs_hub_heir heir = { session, state };
-    hub->heir = &heir;
-    int r = hs_registry_restore(&hub->registry, pending, now_ns);
-    hub->heir = NULL;
-    return r;
-}
-
-/* Has the process ended, or did it start after the session? Then the pid was another process's. */
-static bool is_younger(pid_t pid, const struct hs_session *session)
-{
-    struct hs_proc_stat stat;
-    long ticks = sysconf(_SC_CLK_TCK);
-    return ticks <= 0 || hs_proc_read_stat(pid, &stat) < 0 ||
-           stat.start_ticks * (UINT64_C(1000000000) / (uint64_t)ticks) > session->start_ns;
-}
-
-void hs_hub_inherit_done(struct hs_hub *hub, uint64_t now_ns)
-{
-    for (size_t i = 0; i < hub->session_count; i++) {
-        const struct taking taking = { hub, hub->sessions[i], now_ns, NULL, NULL, false };
-        const struct hs_session_settings *settings = &hub->sessions[i]->settings;
-        for (size_t k = 0; settings->is_taking_running && k < settings->pid_count; k++) {
-            pid_t pid = settings->pids[k];
-            if (!hs_registry_find(&hub->registry, pid) && !is_younger(pid, taking.session)) {
-                take_pid(&taking, settings->pids[k]);
-            }
-        }
-    }
+    take_forked_children(&taking);
 }
 
 void hs_hub_follow(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns)
@@ -485,11 +433,11 @@ void hs_hub_follow(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns
     }
 }
 
-/* --- clients that were brought in ------------------------------------------------------------- */
+/* --- clients that do not announce themselves -------------------------------------------------- */
 
-int hs_hub_restore_target(struct hs_hub *hub, struct hs_pending_client *pending, uint64_t now_ns)
+int hs_hub_take_client(struct hs_hub *hub, struct hs_pending_client *pending, uint64_t now_ns)
 {
-    return hs_registry_restore(&hub->registry, pending, now_ns);
+    return hs_registry_take(&hub->registry, pending, now_ns);
 }
 
 void hs_hub_give_up(struct hs_hub *hub, pid_t pid)

@@ -12,8 +12,12 @@
 /* A program image has begun, and may have ended already: finds a session for it. */
 void hs_hub_welcome(struct hs_hub *hub, struct hs_target *target);
 
-/* As hs_hub_welcome(), for an image of the previous hub; hub->heir says what its state was. */
-void hs_hub_restore(struct hs_hub *hub, struct hs_target *target);
+/* hub_inherit.c: as hs_hub_welcome(), for an image of the previous hub; hub->inherited says what
+ * its state was. */
+void hs_hub_resume(struct hs_hub *hub, struct hs_target *target);
+
+/* Makes the session the owner of the target, which it records from now on. */
+void hs_hub_own(struct hs_target *target, struct hs_session *session);
 
 /* Gives a session that starts the running processes that match it. */
 void hs_hub_take_running(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns,
@@ -51,7 +55,7 @@ bool hs_hub_is_silent(const struct hs_hub *hub, const struct hs_session *session
 bool hs_hub_may_have(const struct hs_hub *hub, struct hs_session *session,
                      const struct hs_process_facts *facts, struct hs_target *target,
                      uint64_t now_ns);
-/* The text for a client that could not be brought in. `error` is the -errno of
+/* The text for a process to which heapscope could not attach. `error` is the -errno of
  * hs_hub_config.attach; -EINTR: the recording is about to end. */
 void hs_hub_word_attaching(int error, struct hs_refusal_words *ret_words);
 

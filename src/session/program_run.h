@@ -1,8 +1,8 @@
 /*
- * A program that heapscope starts, from its start to its last snapshot. A session records it and its
- * children through a hub, as a session records any other process. This file adds what a program of
- * our own needs: it is launched with the client, signals are passed on to it, and its end is the end
- * of the recording.
+ * A program that heapscope starts, from its start to its last snapshot. A session records the
+ * program and its children through a hub (hub.h), like any other process. This file adds what only
+ * a program that heapscope itself starts needs: it is launched with the client, signals are passed
+ * on to it, and the recording ends with it.
  *
  *     struct hs_program_run *run;
  *     hs_program_run_new(&config, &run);             the program is forked, and waits
@@ -15,8 +15,8 @@
  * written, recording is switched off, and the program runs on to its own exit status.
  *
  * A program with an embedded allocator waits before its first allocation until the allocator's
- * calls are redirected (embedded_allocator.h). That takes some milliseconds, in which heapscope does
- * nothing else.
+ * calls are redirected (embedded_allocator.h). That takes some milliseconds, in which heapscope
+ * does nothing else.
  *
  * When the program has ended, children that still run get a moment to end too. Then the session
  * takes a final snapshot of those that remain, and they go on unrecorded.

@@ -382,8 +382,8 @@ int hs_session_finish(struct hs_session *session)
         session->error = write_unlisted(session);
     }
     if (session->error == 0 && session->settings.is_symbolizing) {
-        /* After a failure the trace is valid, without names; the writer returns its own error at the
-         * end. */
+        /* After a failure the trace is valid, without names; the writer returns its own error at
+         * the end. */
         session->names_error =
             hs_trace_names_append(session->writer, &session->wanted, session->is_naming_cancelled,
                                   &session->has_lost_names);

@@ -97,7 +97,7 @@ static inline int try_announce(struct hs_hub *hub, const struct process *p, pid_
         .pid = pid,
         .uid = uid,
     };
-    return hs_hub_restore_target(hub, &pending, now_ns());
+    return hs_hub_take_client(hub, &pending, now_ns());
 }
 
 static inline void announce_as(struct hs_hub *hub, struct process *p, uid_t uid)

@@ -271,25 +271,25 @@ static void test_late_hello_of_one_that_gives_way(void **state)
     (void)state;
     struct region_writer w;
     struct hs_registry registry;
-    int socks[HS_PENDING_CLIENTS_MAX + 2];
+    int socks[HS_SILENT_CONNECTIONS_MAX + 2];
     unsigned end_count = 0;
     region_writer_init(&w, &(struct region_plan){ 64, 4096 });
     struct hs_hello_v1 hello = make_hello(w.file_bytes);
     unsigned before = count_fds();
     open_registry(&registry, &end_count);
-    for (size_t i = 0; i < HS_PENDING_CLIENTS_MAX; i++) {
+    for (size_t i = 0; i < HS_SILENT_CONNECTIONS_MAX; i++) {
         socks[i] = connect_to(&registry.listener);
     }
     hs_registry_turn(&registry, 1);
     assert_true(registry.image_count == 0 && registry.bad_count == 0);
     send_hello(socks[0], &hello, sizeof(hello), &w.fd, 1);
-    for (size_t i = HS_PENDING_CLIENTS_MAX; i < HS_PENDING_CLIENTS_MAX + 2; i++) {
+    for (size_t i = HS_SILENT_CONNECTIONS_MAX; i < HS_SILENT_CONNECTIONS_MAX + 2; i++) {
         socks[i] = connect_to(&registry.listener);
     }
     hs_registry_turn(&registry, 2);
     assert_true(registry.image_count == 1); /* the first hello was received */
     assert_true(registry.bad_count == 1);   /* the second was not */
-    for (size_t i = 0; i < HS_PENDING_CLIENTS_MAX + 2; i++) {
+    for (size_t i = 0; i < HS_SILENT_CONNECTIONS_MAX + 2; i++) {
         close(socks[i]);
     }
     hs_registry_end(&registry, getpid(), 3, HS_EXIT_UNKNOWN, 0);

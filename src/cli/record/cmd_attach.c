@@ -109,9 +109,9 @@ static bool check_one(pid_t pid)
     return false;
 }
 
-/* Prints which processes that were named by pid cannot be attached to, and why, and removes them from the list of pids;
- * the others are recorded. False: no process is left. Processes that are meant by name are reported
- * one by one, later. */
+/* Prints which processes that were named by pid cannot be attached to, and why, and removes them
+ * from the list of pids; the others are recorded. False: no process is left. Processes that are
+ * meant by name are reported one by one, later. */
 static bool check_pids(struct hs_session_settings *settings)
 {
     size_t kept_count = 0;
@@ -186,7 +186,7 @@ static int bring_in(void *ctx, struct hs_session *session, const struct hs_proce
         return -EPERM;
     }
     hs_detach_list_add(&a->to_detach, pid);
-    int r = hs_hub_restore_target(a->hub, &it.pending, hs_clock_ns(CLOCK_MONOTONIC));
+    int r = hs_hub_take_client(a->hub, &it.pending, hs_clock_ns(CLOCK_MONOTONIC));
     if (r < 0) {
         hs_message("cannot read what process %d records: %s", (int)pid, strerror(-r));
         return r;

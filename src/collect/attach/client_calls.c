@@ -21,8 +21,8 @@
 /* The invalid "how" by which rt/sys.h tests whether a word can be read. */
 #define NO_HOW 0xffffffffffffffff
 
-/* The calls of one allocation or one free in any thread, under a filter (client/host/sandbox.h). The
- * clock is read without the kernel where that is possible. */
+/* The calls of one allocation or one free in any thread, under a filter (client/host/sandbox.h).
+ * The clock is read without the kernel where that is possible. */
 #define RECORDING                                                                                  \
     HS_SECCOMP_MMAP(DATA, ANONYMOUS | MAP_NORESERVE), HS_SECCOMP_CALL(munmap),                     \
         { .name = "mremap",                                                                        \

@@ -343,7 +343,7 @@ bool hs_embedded_allocator_redirect(pid_t pid, const char *client_path, const ch
     struct work *w = malloc(sizeof(*w));
     bool is_ok = true;
     if (!w) {
-        *ret_own = (struct hs_embedded_allocator){ .words = "we ran out of memory" };
+        *ret_own = (struct hs_embedded_allocator){ .words = "heapscope ran out of memory" };
         return false;
     }
     if (open_work(w, pid, patience_ns, ret_own) && w->objects.count > 0) {

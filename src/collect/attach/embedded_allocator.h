@@ -2,8 +2,8 @@
  * Redirects the calls of an allocator that is part of a program to the client's hooks.
  *
  * Such calls go straight to the function, so the functions themselves are changed (arch/detour.h)
- * while all threads of the program are stopped (inject/ptrace/text_patch.h). This is the one thing about
- * attaching that other threads notice.
+ * while all threads of the program are stopped (inject/ptrace/text_patch.h). This is the one thing
+ * about attaching that other threads notice.
  *
  *     redirect   before anything is recorded: the client is loaded, it gets the code that calls the
  *                allocator past the changed entries, and the entries are changed
@@ -32,8 +32,8 @@ struct hs_embedded_allocator {
 };
 
 /* Redirects malloc, if it is embedded, and the allocator functions with `prefix` besides it
- * (allocator_names.h); NULL: the known ones are searched for. The client is loaded from `client_path`
- * if necessary. */
+ * (allocator_names.h); NULL: the known ones are searched for. The client is loaded from
+ * `client_path` if necessary. */
 bool hs_embedded_allocator_redirect(pid_t pid, const char *client_path, const char *client_name,
                                     const char *prefix, uint64_t patience_ns,
                                     struct hs_embedded_allocator *ret_own);

@@ -22,9 +22,9 @@ void hs_region_control_begin(struct hs_region *region, uint64_t interval_bytes);
  * it may make no system calls any more, see client/host/sandbox.h. */
 void hs_region_control_set_interval(struct hs_region *region, uint64_t interval_bytes);
 
-/* Makes the client create another region, at its next allocation. A hello of the same process
- * brings it, and this region is final. Under a seccomp filter that limits the client nothing
- * happens. */
+/* Makes the client create another region, at its next allocation. The client
+ * announces it by another hello, and does not write to this region any more. Under a seccomp filter
+ * that limits the client nothing happens. */
 void hs_region_control_renew(struct hs_region *region, uint64_t interval_bytes);
 
 /* Writes down which collector records the process, for other collectors that come. */

@@ -82,7 +82,7 @@ static struct hs_session_progress progress_of(const Hs__Ctl__KeptProgress *kept)
     };
 }
 
-static int resume_job(const struct hs_handover_heir *heir, struct hs_recording_job *job,
+static int resume_job(const struct hs_handover_parts *parts, struct hs_recording_job *job,
                       const Hs__Ctl__KeptJob *kept)
 {
     struct hs_session_settings settings;
@@ -94,8 +94,8 @@ static int resume_job(const struct hs_handover_heir *heir, struct hs_recording_j
         return r;
     }
     memcpy(settings.name, job->name, sizeof(job->name));
-    settings.uid = heir->is_system ? job->rights.uid : heir->uid;
-    settings.is_any_uid = hs_access_control_is_any_uid(heir->access, settings.uid);
+    settings.uid = parts->is_system ? job->rights.uid : parts->uid;
+    settings.is_any_uid = hs_access_control_is_any_uid(parts->access, settings.uid);
     r = cut_file(job->file.file_fd, progress.bytes);
     if (r == 0) {
         r = hs_session_resume(&settings, &progress, hs_trace_write_fd,
@@ -109,7 +109,7 @@ static int resume_job(const struct hs_handover_heir *heir, struct hs_recording_j
     if (kept->start->is_owned) {
         hs_recording_job_expect_owner(job, 0, now_ns);
     }
-    r = hs_hub_inherit_session(heir->hub, job->session, now_ns);
+    r = hs_hub_inherit_session(parts->hub, job->session, now_ns);
     if (r == 0) {
         hs_recording_job_save_progress(job);
     }
@@ -145,35 +145,35 @@ static bool is_whole(const Hs__Ctl__KeptJob *kept)
            hs_session_is_name(kept->session);
 }
 
-static void restore_job(const struct hs_handover_heir *heir, struct hs_fdstore_items *items,
+static void restore_job(const struct hs_handover_parts *parts, struct hs_fdstore_items *items,
                         const Hs__Ctl__KeptJob *kept)
 {
     struct hs_job_lock lock;
     struct hs_fdstore_item *files = find_item(items, HS_HANDOVER_FILES, kept->number);
     bool is_complete = files && is_whole(kept);
-    if (!is_complete || !hs_job_lock_claim(heir->handover->locks_fd, kept->number, &lock)) {
+    if (!is_complete || !hs_job_lock_claim(parts->handover->locks_fd, kept->number, &lock)) {
         hs_daemon_log("recording job %" PRIu64 ": %s", kept->number,
                       is_complete ? "a process of the previous daemon is finishing it"
                                   : "the previous daemon left too little to continue it");
-        hs_handover_drop_job(heir->handover, kept->number);
+        hs_handover_drop_job(parts->handover, kept->number);
         return;
     }
     struct hs_recording_job *job = make_job(kept, files, &lock);
-    int r = job ? hs_recording_job_add(heir->jobs, job) : -ENOMEM;
+    int r = job ? hs_recording_job_add(parts->jobs, job) : -ENOMEM;
     if (r < 0) {
         hs_recording_job_free(job);
         hs_daemon_log("session %s cannot continue: %s", kept->session, strerror(-r));
-        hs_handover_drop_job(heir->handover, kept->number);
+        hs_handover_drop_job(parts->handover, kept->number);
         return;
     }
-    r = resume_job(heir, job, kept);
+    r = resume_job(parts, job, kept);
     if (r < 0) {
         hs_daemon_log("session %s cannot continue: %s; what it recorded so far is in %s", job->name,
                       strerror(-r), job->file.temp_name);
-        hs_handover_drop_job(heir->handover, job->number);
+        hs_handover_drop_job(parts->handover, job->number);
         hs_recording_job_remove(job);
     } else if (kept->progress->is_over) {
-        hs_hub_stop(heir->hub, job->session, hs_clock_ns(CLOCK_MONOTONIC));
+        hs_hub_stop(parts->hub, job->session, hs_clock_ns(CLOCK_MONOTONIC));
     } else {
         hs_daemon_log("session %s of user %u continues: %s", job->name, job->rights.uid,
                       job->file.path);
@@ -194,7 +194,7 @@ static struct hs_target_state state_of(const Hs__Ctl__KeptTarget *kept)
     };
 }
 
-static int restore_target(const struct hs_handover_heir *heir, struct hs_fdstore_item *item,
+static int restore_target(const struct hs_handover_parts *parts, struct hs_fdstore_item *item,
                           const Hs__Ctl__KeptTarget *kept)
 {
     struct hs_pending_client pending = { .hello = { .magic = HS_HELLO_MAGIC,
@@ -217,21 +217,21 @@ static int restore_target(const struct hs_handover_heir *heir, struct hs_fdstore
         return -EBADF;
     }
     if (kept->is_pending) {
-        return hs_hub_restore_target(heir->hub, &pending, now_ns);
+        return hs_hub_take_client(parts->hub, &pending, now_ns);
     }
     const struct hs_recording_job *job =
-        kept->job != 0 ? hs_recording_job_find(heir->jobs, kept->job) : NULL;
+        kept->job != 0 ? hs_recording_job_find(parts->jobs, kept->job) : NULL;
     const struct hs_target_state state = state_of(kept);
-    return hs_hub_inherit_target(heir->hub, &pending, job ? job->session : NULL, &state, now_ns);
+    return hs_hub_inherit_target(parts->hub, &pending, job ? job->session : NULL, &state, now_ns);
 }
 
 /* Is this region a target already? The state can name a region twice, for example if it was kept
  * when the region's process announced itself, and again when the daemon attached to it. Another
  * region of the same process is another program image. */
-static bool is_target_already(const struct hs_handover_heir *heir,
+static bool is_target_already(const struct hs_handover_parts *parts,
                               const struct hs_fdstore_item *item, pid_t pid)
 {
-    const struct hs_target *target = hs_registry_find(&heir->hub->registry, pid);
+    const struct hs_target *target = hs_registry_find(&parts->hub->registry, pid);
     struct stat ours, its;
     if (!target || fstat(target->region.fd, &ours) != 0) {
         return false;
@@ -253,7 +253,7 @@ static enum target_kind kind_of(const Hs__Ctl__KeptTarget *kept)
 }
 
 /* Takes over the targets of this kind. Returns how many. */
-static size_t restore_targets(const struct hs_handover_heir *heir, struct hs_fdstore_items *items,
+static size_t restore_targets(const struct hs_handover_parts *parts, struct hs_fdstore_items *items,
                               const Hs__Ctl__KeptState *state, enum target_kind kind)
 {
     size_t count = 0;
@@ -264,13 +264,13 @@ static size_t restore_targets(const struct hs_handover_heir *heir, struct hs_fds
         }
         struct hs_fdstore_item *item = find_item(items, HS_HANDOVER_REGION, kept->number);
         if (!item || kept->pid == 0 || kept->pid > INT32_MAX ||
-            is_target_already(heir, item, (pid_t)kept->pid)) {
-            hs_handover_drop_kept(heir->handover, kept->number);
+            is_target_already(parts, item, (pid_t)kept->pid)) {
+            hs_handover_drop_kept(parts->handover, kept->number);
             continue;
         }
-        hs_handover_expect_target(heir->handover, kept);
-        int r = restore_target(heir, item, kept);
-        hs_handover_end_expected(heir->handover, kept->number);
+        hs_handover_expect_target(parts->handover, kept);
+        int r = restore_target(parts, item, kept);
+        hs_handover_end_expected(parts->handover, kept->number);
         if (r < 0) {
             hs_daemon_log("process %u is no longer recorded: %s", kept->pid, strerror(-r));
         }
@@ -297,13 +297,13 @@ static void remove_nameless(struct hs_handover *handover, const struct hs_fdstor
     }
 }
 
-void hs_handover_restore(const struct hs_handover_heir *heir, struct hs_fdstore_items *items)
+void hs_handover_restore(const struct hs_handover_parts *parts, struct hs_fdstore_items *items)
 {
     Hs__Ctl__KeptState *state;
     size_t target_count = 0;
-    hs_handover_v1_convert(heir->handover, items);
-    heir->jobs->last_number = heir->handover->last_job;
-    int r = hs_kept_state_read(&heir->handover->state, &state);
+    hs_handover_v1_convert(parts->handover, items);
+    parts->jobs->last_number = parts->handover->last_job;
+    int r = hs_kept_state_read(&parts->handover->state, &state);
     if (r < 0) {
         hs_daemon_log("what the previous daemon kept is lost: %s", strerror(-r));
         return;
@@ -311,14 +311,14 @@ void hs_handover_restore(const struct hs_handover_heir *heir, struct hs_fdstore_
     /* Jobs and targets are sorted by number. The oldest sessions first: if several match a process,
      * the oldest one gets it. */
     for (size_t i = 0; i < state->n_jobs; i++) {
-        restore_job(heir, items, state->jobs[i]);
+        restore_job(parts, items, state->jobs[i]);
     }
     for (enum target_kind kind = 0; kind < TARGET_KINDS; kind++) {
-        target_count += restore_targets(heir, items, state, kind);
+        target_count += restore_targets(parts, items, state, kind);
     }
     hs__ctl__kept_state__free_unpacked(state, NULL);
-    remove_nameless(heir->handover, items);
-    hs_hub_inherit_done(heir->hub, hs_clock_ns(CLOCK_MONOTONIC));
+    remove_nameless(parts->handover, items);
+    hs_hub_inherit_done(parts->hub, hs_clock_ns(CLOCK_MONOTONIC));
     hs_daemon_log("the previous daemon was killed: took over %zu sessions and %zu processes",
-                  heir->jobs->count, target_count);
+                  parts->jobs->count, target_count);
 }

@@ -16,7 +16,7 @@
 #include "session/hub.h"
 
 /* The parts of the new daemon that take over. */
-struct hs_handover_heir {
+struct hs_handover_parts {
     struct hs_handover *handover;
     struct hs_recording_jobs *jobs;
     struct hs_hub *hub;
@@ -27,4 +27,4 @@ struct hs_handover_heir {
 
 /* Takes over the recording jobs and targets in `items`, before the first turn of the loop. The
  * caller closes the descriptors that remain there, and updates the startup hint file. */
-void hs_handover_restore(const struct hs_handover_heir *heir, struct hs_fdstore_items *items);
+void hs_handover_restore(const struct hs_handover_parts *parts, struct hs_fdstore_items *items);

@@ -7,7 +7,8 @@
  *
  * A change is appended: bytes of a message that follow those of another one add to it. Then the new
  * length is written into the head, so a daemon that is killed while it writes leaves the state from
- * before. When most of a state is out of date, a new memfd takes its place: hs_kept_state_compact().
+ * before. When most of a state is out of date, a new memfd takes its place:
+ * hs_kept_state_compact().
  *
  * Ensures   the next daemon reads a state of the same version only; a field that it does not know
  *           is skipped.
