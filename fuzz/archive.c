@@ -21,7 +21,8 @@ static uint64_t fnv1a(const uint8_t *data, size_t len_bytes)
     return hash;
 }
 
-/* Decodes in place; returns the number of bytes, or -1 if a backslash stands before anything else. */
+/* Decodes in place; returns the number of bytes, or -1 if a backslash stands before anything else.
+ * */
 static ssize_t decode(uint8_t *data, size_t len_bytes)
 {
     size_t n = 0;
@@ -40,8 +41,8 @@ static ssize_t decode(uint8_t *data, size_t len_bytes)
 }
 
 /*
- * Returns 0 if the line is a hash and an input that has this hash; the input's *ret_bytes then begin
- * at line + HASH_DIGITS + 1.
+ * Returns 0 if the line is a hash and an input that has this hash; the input's *ret_bytes then
+ * begin at line + HASH_DIGITS + 1.
  */
 static int read_line(char *line, size_t len_bytes, size_t *ret_bytes)
 {

@@ -145,7 +145,8 @@ struct hs_region_control_v1 {
     int64_t peak_bytes;
     uint64_t peak_epoch;   /* cut of the peak; 0: none yet */
     uint64_t peak_time_ns; /* CLOCK_MONOTONIC; 0 until the epoch has moved past peak_epoch */
-    /* How far the highest total can have been above the marked peak: see collect/region/peak_bound.h. */
+    /* How far the highest total can have been above the marked peak: see
+     * collect/region/peak_bound.h. */
     /* Highest total that a thread saw before a free: live_bytes and its own part. */
     int64_t peak_most_bytes;
     int64_t peak_quantum_bytes; /* no thread's part was ever larger; 0: the client does not tell */
@@ -214,7 +215,8 @@ struct hs_thread_block_v1 {
     uint64_t lost_alloc_fx;   /* allocations; HS_COUNT_SHIFT */
     uint64_t inherited_count; /* of sample_count: a forked child began with them */
     uint64_t duplicate_bytes; /* weight of the blocks that lost_count[HS_LOSS_DUPLICATE] counts */
-    /* 1: what the stacks and blocks of a forked child tell as inherited is all of it; 0: also of an older client. */
+    /* 1: what the stacks and blocks of a forked child tell as inherited is all of it; 0: also of an
+     * older client. */
     uint64_t is_inherited_known;
     uint64_t reserved[2];
     uint64_t lost_count[16];      /* by enum hs_loss */

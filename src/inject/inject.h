@@ -4,8 +4,8 @@
  * One thread is borrowed: ptrace stops it at a point where it holds no lock of the allocator or the
  * loader. It is made to call dlopen and the function, and is then put back exactly as it was, in
  * the middle of its system call if it was in one. All other threads keep running. Everything that
- * can be found out before the stop is found out before, so the stop lasts about as long as the
- * calls themselves.
+ * can be prepared while the thread runs is prepared first, so the thread is stopped only for about
+ * the time of the calls.
  *
  *     struct hs_inject_request request = {
  *         .pid = pid, .library_path = "libx.so", .library_name = "x", .symbol = "x_start",
@@ -16,18 +16,19 @@
  *         complain("%s (%s)", hs_inject_error_words(error), result.detail);
  *     }
  *
- * Ensures   the program does not notice: no signal is lost or doubled, no call fails with EINTR,
- *           errno, registers, signal mask and dispositions are as before, and no mapping or
+ * Ensures   the program does not notice: no signal is lost or delivered twice; no call fails with
+ *           EINTR; errno, registers, signal mask and dispositions are as before; and no mapping or
  *           descriptor is new except the library (and what the function itself leaves).
  * Threads   any. Each call runs in a thread of its own: when that thread ends, the kernel detaches
  *           it from the target, even after a failure. Meanwhile no other thread of the calling
- *           process may wait for just any child (wait, waitpid(-1)): it would receive the target's
- *           ptrace stops.
+ *           process may wait for an unspecified child (wait, waitpid(-1)): it would receive the
+ *           target's ptrace stops.
  * Fails     enum hs_inject_error. The target continues as before after every error except
- *           HS_INJECT_CRASHED, HS_INJECT_HUNG (the call was abandoned in the middle) and
- *           HS_INJECT_DIED. If heapscope is killed while the thread is borrowed, the thread ends
- *           the call that it is in and puts itself back (return_chain.h). What has been loaded then
- *           stays loaded, and a descriptor that the function opened for itself stays open.
+ *           HS_INJECT_CRASHED, HS_INJECT_DIED, and HS_INJECT_HUNG (the call was abandoned before it
+ *           had returned). If heapscope is killed while the thread is borrowed, the thread ends
+ *           the call that it is in and returns to its own code (return_chain.h). What has been
+ *           loaded then stays loaded, and a descriptor that the function opened for itself stays
+ *           open.
  * See       docs/INJECTION.md
  */
 #pragma once

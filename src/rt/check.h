@@ -11,11 +11,11 @@
  *                               each step: HS_ASSERT(hs_X_is_valid(x)).
  *
  * A release build defines NDEBUG and contains none of them: the compiler checks that a condition
- * compiles, but generates no code for it. HS_ASSERT_SLOW also needs HS_SLOW_CHECKS, which meson.build
- * defines for builds with tests or fuzzers.
+ * compiles, but generates no code for it. HS_ASSERT_SLOW also needs HS_SLOW_CHECKS, which
+ * meson.build defines for builds with tests or fuzzers.
  *
- * Holds     no memory is allocated, no lock is taken and libc is not called, so an assertion is safe
- *           inside malloc and in a signal handler.
+ * Holds     no memory is allocated, no lock is taken and libc is not called, so an assertion is
+ *           safe inside malloc and in a signal handler.
  * Threads   any.
  * Fails     a failed assertion writes a line to standard error and ends the process by an illegal
  *           instruction, at which a debugger stops.

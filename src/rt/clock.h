@@ -1,8 +1,9 @@
 /*
  * Clocks in nanoseconds.
  *
- * hs_clock_ns() reads through the C library, which asks the kernel's vDSO and makes no system call for the usual
- * clocks. Use hs_sys_clock_ns() (sys.h) only where the C library's errno must not be touched.
+ * hs_clock_ns() reads through the C library, which asks the kernel's vDSO and makes no system call
+ * for the usual clocks. Use hs_sys_clock_ns() (sys.h) only where the C library's errno must not be
+ * touched.
  *
  * Threads   any; async-signal-safe.
  * Fails     returns 0 for a clock that the kernel does not have.

@@ -21,8 +21,8 @@
 #include "profile/read/load.h"
 #include "util/buf.h"
 
-/* Opens a file and fills these tables: HS_SQL_PACKETS, HS_SQL_PROFILE of store/table_names.h. "-" is
- * standard input. ret_report may be NULL. */
+/* Opens a file and fills these tables: HS_SQL_PACKETS, HS_SQL_PROFILE of store/table_names.h. "-"
+ * is standard input. ret_report may be NULL. */
 int hs_sql_open_for(unsigned expected, const char *path, sqlite3 **ret_db,
                     struct hs_load_report *ret_report);
 /* The same for a file in memory, which must stay valid as long as the connection. */

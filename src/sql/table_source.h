@@ -24,6 +24,7 @@ int hs_table_source_open(const char *path, struct hs_table_source **ret_source);
 int hs_table_source_new(const void *data, size_t bytes, struct hs_table_source **ret_source);
 
 /* Makes a store of the file, and fills the tables that are expected to be read: HS_SQL_PACKETS,
- * HS_SQL_PROFILE of store/table_names.h. The store takes over the source, which is freed after a failure. */
+ * HS_SQL_PROFILE of store/table_names.h. The store takes over the source, which is freed after a
+ * failure. */
 int hs_table_source_fill(struct hs_table_source *source, unsigned expected,
                          struct hs_sql_store **ret_store, struct hs_load_report *ret_report);

@@ -130,10 +130,10 @@ static bool is_plain_file(const char *folder, const char *name)
 }
 
 /*
- * Replaces the entry of a skeleton by that of its split unit (-gsplit-dwarf: the rest of the unit is
- * in a .dwo file). A unit whose file is missing stays a skeleton, which still has lines. libdw finds
- * the file by the name and folder in the skeleton. It would open anything with that name, even a
- * named pipe; it is therefore called only when a plain file is there.
+ * Replaces the entry of a skeleton by that of its split unit (-gsplit-dwarf: the rest of the unit
+ * is in a .dwo file). A unit whose file is missing stays a skeleton, which still has lines. libdw
+ * finds the file by the name and folder in the skeleton. It would open anything with that name,
+ * even a named pipe; it is therefore called only when a plain file is there.
  */
 static void follow_split(Dwarf_Die *die)
 {

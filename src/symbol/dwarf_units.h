@@ -8,8 +8,8 @@
  * therefore available as a list, which can be cached with the unpacked sections and passed to the
  * next search.
  *
- * A split unit (-gsplit-dwarf) has a skeleton in the module and the rest in a .dwo file. The entry is
- * that of the .dwo file where that file is available, and the skeleton's otherwise.
+ * A split unit (-gsplit-dwarf) has a skeleton in the module and the rest in a .dwo file. The entry
+ * is that of the .dwo file where that file is available, and the skeleton's otherwise.
  *
  * Threads   none.
  * Fails     -ENOMEM. Broken units are skipped.

@@ -3,7 +3,7 @@
  *
  * This is the interface between collecting and writing: src/collect fills a snapshot from a region,
  * src/trace writes it to a file. A snapshot owns its arrays. All figures are absolute, never
- * differences to an earlier snapshot. Ids stay the same in all snapshots of a process, so that a
+ * differences from an earlier snapshot. Ids stay the same in all snapshots of a process, so that a
  * writer can tell what is new.
  *
  * Figures are estimates: `bytes` and `count` stand for all allocations, not only for the samples.
@@ -29,8 +29,8 @@ struct hs_estimate {
     double count_var;
 };
 
-/* Of a forked process: the part of its variances that comes from the samples it inherited. The
- * parent's figures contain the same errors. */
+/* In a forked process, the part of the variances that comes from inherited samples. The parent's
+ * figures contain the same errors. */
 struct hs_inherited {
     double bytes_var;
     double count_var;
@@ -44,14 +44,15 @@ struct hs_snap_module {
     uint64_t start_va, end_va, bias_va;
     uint64_t exec_off, exec_sva, exec_bytes; /* first executable segment */
     uint64_t unload_ns;                      /* 0: still loaded */
-    /* Stacks that were followed by frame pointers through code of this module that has no unwind
-     * information: how many there are, and what was allocated through them since the start. */
+    /* Stacks in which a walk followed a frame pointer through code of this module that has no
+     * unwind information: how many there are, and what was allocated through them since the start.
+     * */
     uint32_t guessed_stack_count;
     double guessed_bytes, guessed_allocs;
 };
 
 struct hs_snap_frame {
-    /* link-time address of the instruction; for a caller it lies inside the call */
+    /* link-time address of the instruction; in a caller, an address inside the call instruction */
     uint64_t rel_pc;
     uint64_t pc; /* run-time address as recorded; markers: HS_FRAME_PC_* */
     uint32_t module_id;
@@ -64,7 +65,9 @@ struct hs_snap_stack {
     uint8_t heap_id;
     uint8_t end; /* enum hs_stack_end */
     uint32_t type_id;
-    uint32_t guessed_frame;   /* id + 1, as in the region */
+    /* id + 1 of the innermost frame whose caller was found by a frame pointer, for lack of unwind
+     * information; 0: none */
+    uint32_t guessed_frame;
     struct hs_estimate alloc; /* since the start */
     struct hs_estimate live;  /* at the instant */
     struct hs_estimate peak;  /* live at the instant of the highest live total */
@@ -99,7 +102,8 @@ struct hs_snap_change {
     uint64_t from_bytes, to_bytes; /* intervals; equal if only the dump schedule has changed */
     uint64_t limit;                /* its unit depends on `reason` */
     uint32_t reason;               /* enum hs_change_reason */
-    /* scheduled dumps are this many times rarer than requested; 0: there are none any more */
+    /* the time between scheduled dumps is this many times longer than requested; 0: no more of them
+     * */
     uint32_t rarity;
 };
 
@@ -115,7 +119,8 @@ enum hs_exit_kind {
 struct hs_snapshot {
     uint32_t pid;
     uint32_t ppid;
-    /* the process whose live blocks it inherited; 0: none, it began with exec */
+    /* the process that it was forked from, and whose live blocks it inherited; 0: none, or it has
+     * executed a program since */
     uint32_t forked_from_pid;
     uint64_t inherited_sample_count; /* how many of the sample_count were inherited */
     bool is_inherited_known;         /* inherited_sample_count and `inherited` are known */
@@ -123,15 +128,15 @@ struct hs_snapshot {
     char *exe;     /* path of the executable; "": unknown */
     char *cmdline; /* arguments joined by NUL, cmdline_bytes long */
     uint32_t cmdline_bytes;
-    bool is_from_startup;
-    bool is_final; /* the last snapshot of this process */
+    bool is_from_startup; /* recorded since its first allocation */
+    bool is_final;        /* the last snapshot of this process */
     /* the executable contains its own malloc, so that no allocation could be seen */
     bool has_own_malloc;
     enum hs_refusal refusal; /* why the snapshot is empty; HS_REFUSAL_NONE: it is not */
     const struct hs_refusal_words *words; /* text of the refusal, not owned; NULL: none */
     enum hs_exit_kind exit_kind;
     int exit_value;
-    bool is_oom_killed; /* the kernel killed it with SIGKILL for lack of memory */
+    bool is_oom_killed; /* the kernel's OOM killer killed it */
 
     uint64_t start_mono_ns;     /* CLOCK_MONOTONIC when recording began */
     uint64_t time_mono_ns;      /* the instant of the snapshot */
@@ -183,6 +188,7 @@ struct hs_snapshot {
 void hs_snapshot_free(struct hs_snapshot *snap);
 
 #if HS_HAS_CHECKS
-/* For tests: whether what the top of this file says under Holds is true of all stacks and frames. */
+/* For tests: whether what the top of this file says under Holds is true of all stacks and frames.
+ * */
 bool hs_snapshot_is_valid(const struct hs_snapshot *snap);
 #endif

@@ -32,30 +32,31 @@ static int decode(struct hs_trace_decoder *decoder, const Hs__Pb__TracePacket *p
                   ? hs_clocks_take(decoder->clocks, packet->trusted_packet_sequence_id,
                                    packet->clock_snapshot)
                   : 0;
+    *ret_state = NULL;
     return err < 0 ? err : hs_sequences_take(&decoder->sequences, packet, ret_state);
 }
 
 int hs_trace_decoder_run(struct hs_trace_decoder *decoder, const struct hs_trace_sink *sink,
-                         const struct hs_trace_sink *guest, bool *ret_has_guest)
+                         const struct hs_trace_sink *second, bool *ret_is_second_full)
 {
     const Hs__Pb__TracePacket *packet;
     int found;
     while ((found = hs_trace_reader_next(decoder->reader, &packet)) > 0) {
         struct hs_trace_state *state;
         int err = decode(decoder, packet, &state);
-        if (guest && !hs_trace_reader_is_intact(decoder->reader)) {
-            guest = NULL;
+        if (second && !hs_trace_reader_is_intact(decoder->reader)) {
+            second = NULL;
         }
-        if (err == 0 && guest && hs_trace_reader_is_needed(decoder->reader)) {
-            err = guest->take(guest->ctx, decoder, packet, state);
+        if (err == 0 && second && hs_trace_reader_is_needed(decoder->reader)) {
+            err = second->take(second->ctx, decoder, packet, state);
         }
         err = err ? err : sink->take(sink->ctx, decoder, packet, state);
         if (err != 0) {
             return err;
         }
     }
-    if (ret_has_guest) {
-        *ret_has_guest = guest && hs_trace_reader_is_intact(decoder->reader);
+    if (ret_is_second_full) {
+        *ret_is_second_full = second && hs_trace_reader_is_intact(decoder->reader);
     }
     return found;
 }

@@ -1,6 +1,7 @@
 /*
- * The decoder of traces: reads a file once, packet by packet, and hands each packet to sinks
- * together with what it means: the state of its sequence and the clocks so far.
+ * The decoder of traces: reads a file once, packet by packet, and hands each packet to one or two
+ * sinks, together with what is needed to interpret it: the interned data of its sequence
+ * (sequence.h) and the clocks seen so far.
  *
  * There are two sinks. The profile (profile/read/load.h) takes packets in the order of the file and
  * keeps what a damaged file still tells. The tables (sql/import/import.h) follow Perfetto's
@@ -9,8 +10,8 @@
  * clocks, and each sink follows them by its own rule (enum hs_interned_rule).
  *
  * The sinks differ over a damaged packet: the tables take a packet whole or not at all, the profile
- * takes what can be decoded of it. So of two sinks of one pass the second takes part only as long as no
- * damage was found.
+ * takes what can be decoded of it. So when one pass serves both, the profile gets no more packets
+ * from the first damage on, and is then read again by itself.
  *
  * Ensures   clocks and states stay until hs_trace_decoder_deinit(), for sinks that put packets off.
  * Threads   one user.
@@ -44,9 +45,10 @@ int hs_trace_decoder_init(struct hs_trace_decoder *decoder, struct hs_trace_read
 void hs_trace_decoder_deinit(struct hs_trace_decoder *decoder);
 
 /*
- * Reads the file into `sink`, which gets every packet that the reader returns, and into `guest`,
- * which gets those that a profile needs. `guest` may be NULL. Returns 0 or -errno;
- * *ret_has_guest: the file is intact, and the guest has all of it. It may be NULL without a guest.
+ * Passes every packet that the reader returns to `sink`. `second` is another sink, or NULL: it gets
+ * the packets that a profile needs, but none from the first damage on. Returns 0 or -errno;
+ * *ret_is_second_full: `second` has the whole file, because the file is intact. Without a second
+ * sink, ret_is_second_full may be NULL.
  */
 int hs_trace_decoder_run(struct hs_trace_decoder *decoder, const struct hs_trace_sink *sink,
-                         const struct hs_trace_sink *guest, bool *ret_has_guest);
+                         const struct hs_trace_sink *second, bool *ret_is_second_full);

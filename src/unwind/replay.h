@@ -79,8 +79,8 @@ uint32_t hs_replay_find_within(const struct hs_replay *replay, const struct hs_r
 void hs_replay_store(struct hs_replay *replay, const struct hs_regs *start,
                      const struct hs_walk *walk, uint64_t generation, uint32_t user);
 
-/* For assertions: is each slot's record whole, inside the part of the arena that was handed out, and
- * of no other slot of its set, and do the used slots of a set come first? */
+/* For assertions: is each slot's record whole, inside the part of the arena that was handed out,
+ * and of no other slot of its set, and do the used slots of a set come first? */
 bool hs_replay_is_valid(const struct hs_replay *replay);
 
 /* --- hot -------------------------------------------------------------------------------------- */

@@ -1,17 +1,18 @@
 /*
  * Unwinding: from the registers at a call to the chain of callers.
  *
- * The unwinder is pure: registers, module bytes and a description of readable stack go in; frames
- * come out. It uses no globals, calls nothing of libc but memcpy and memset, allocates nothing and
- * takes no lock. So it can run inside malloc, in a signal handler, or outside the target on a copy
- * of its stack.
+ * The unwinder depends only on its arguments: registers, the bytes of modules, the readable part of
+ * the stack, and a cache of rules, which it fills. It returns ids of frames. It uses no globals,
+ * calls nothing of libc but memcpy and memset, allocates nothing and takes no lock. So it can run
+ * inside malloc, in a signal handler, or outside the target on a copy of its stack.
  *
  * A walk finds each frame in three steps: it looks up the cached rule of the pc (rule_cache.h),
  * applies the rule (arch), and reads the next pc from the stack. When the cache has no rule, the
  * walk calls the `resolve` callback, which finds the module of the pc, and makes the rule from the
- * module's call frame information (cfi.h, rule_make.h). The callback also gives the frame a 32-bit
- * id of its own choosing, which the cache keeps: so a walk yields ids, and never looks at a module
- * again. Before all that, replay.h recognises a stack that was walked before.
+ * module's call frame information (cfi.h, rule_make.h). The callback also returns a 32-bit id
+ * for the frame, which it may choose freely and which the cache keeps. So a walk returns ids, and
+ * looks at a module only for a pc that is not in the cache. Callers first ask replay.h for the
+ * stack, and walk it only when replay does not find it.
  *
  * Threads   a walk writes only to its own hs_walk, its hs_stack_window, and the rule cache.
  * Fails     never: a walk that cannot continue says why in `end`, and keeps what it has found.
@@ -33,7 +34,7 @@ void hs_unwind_prefetch(const struct hs_unwinder *unwinder, uint64_t sp,
                         const struct hs_stack_window *window, const struct hs_walk *last);
 
 /* Walks from `start`. `start->pc` is a return address, or, if is_exact, the place that a signal
- * interrupted. `window` is the memory known to be readable at and above start->sp (both ends may
- * equal start->sp: then extend is called at once). */
+ * interrupted. `window` is the memory known to be readable at and above start->sp (if both
+ * ends equal start->sp, the walk begins by calling window->extend). */
 void hs_unwind_walk(const struct hs_unwinder *unwinder, const struct hs_regs *start, bool is_exact,
                     struct hs_stack_window *window, struct hs_walk *ret_walk);

@@ -174,8 +174,9 @@ static void add_explained(const struct hs_profile_dump *dump, struct explained *
 }
 
 /*
- * Writes "Allocated blocks account for only 12.0 % of the resident memory: ..." if that is so. Memory that several processes
- * share, such as the blocks with which a forked process began, counts in each of them.
+ * Writes "Allocated blocks account for only 12.0 % of the resident memory: ..." if that is so.
+ * Memory that several processes share, such as the blocks with which a forked process began, counts
+ * in each of them.
  */
 static bool add_unexplained(const struct hs_report *report, struct hs_buf *text)
 {

@@ -3,8 +3,8 @@
  * all its threads. For test_stacks.py, which compiles it as a shared library that contains the
  * unwinder.
  *
- * Code is found as the client finds it (src/client/thread/call_stack.c): objects that the loader knows are
- * modules, other readable memory may be that of a JIT compiler.
+ * Code is found as the client finds it (src/client/thread/call_stack.c): objects that the loader
+ * knows are modules, other readable memory may be that of a JIT compiler.
  *
  * Environment: WITNESS_EVERY, the N; WITNESS_OUT, a file to which each process appends a line of
  * JSON when it exits: how many stacks were compared, how many were equal frame by frame, how many
@@ -70,7 +70,8 @@ static int is_on;
 static __thread int is_inside;
 static __thread uint64_t stack_lo_va, stack_hi_va;
 
-/* --- modules ----------------------------------------------------------------------------------- */
+/* --- modules -----------------------------------------------------------------------------------
+ * */
 
 static int has_changed(struct dl_phdr_info *info, size_t unused_bytes, void *ret_has_changed)
 {
@@ -118,7 +119,8 @@ static bool resolve(void *ctx, uint64_t pc, bool is_exact, struct hs_resolved *r
     return true;
 }
 
-/* --- libunwind's walk --------------------------------------------------------------------------- */
+/* --- libunwind's walk ---------------------------------------------------------------------------
+ * */
 
 /* Adds libunwind's frames from `regs` on. */
 static void walk_theirs_from(const struct hs_regs *regs)
@@ -203,7 +205,8 @@ static bool is_same(void)
     return their_count == walk.frame_count + walk.skipped_count;
 }
 
-/* --- differences -------------------------------------------------------------------------------- */
+/* --- differences --------------------------------------------------------------------------------
+ * */
 
 static void write_numbers(const char *name, const uint64_t *numbers, uint32_t count)
 {
@@ -266,7 +269,8 @@ static void write_difference(const struct hs_regs *regs)
     fflush(differences);
 }
 
-/* --- comparing --------------------------------------------------------------------------------- */
+/* --- comparing ---------------------------------------------------------------------------------
+ * */
 
 static uint64_t hash_walk(void)
 {
@@ -376,7 +380,8 @@ static void take_turn(const struct hs_regs *regs)
     pthread_mutex_unlock(&comparing);
 }
 
-/* --- hooks: the registers of the caller, as the profiler takes them -------------------------------- */
+/* --- hooks: the registers of the caller, as the profiler takes them
+ * -------------------------------- */
 
 #define HOOK(name, regs_arg)                                                                       \
     __asm__(".text\n.globl " #name "\n.type " #name ", @function\n" #name ":\n"                    \

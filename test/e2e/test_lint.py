@@ -134,6 +134,7 @@ def test_good_tree_passes(check, name):
          "bad.c:8: an order other"),
         ("size", "src/rt/bad.c", "\n" * 501, "src/rt/bad.c: more than 500 lines"),
         ("size", "tools/bad", "\n" * 501, "tools/bad: more than 500 lines"),
+        ("size", "src/rt/bad.h", "/* " + "é" * 94 + " */\n/* " + "e" * 95 + " */\n", "src/rt/bad.h:2: more than 100 characters"),
         ("size", "test/unit/bad.c", "\n" * 801, "test/unit/bad.c: more than 800 lines"),
         ("files", "src/rt/bad.c", "int x;\n", "bad.c: does not open with a comment"),
         ("files", "src/rt/bad.c", "/* x.c */\nint x;\n", "bad.c: does not open with a comment"),

@@ -1,5 +1,6 @@
 /*
- * Writes traces of known content, and prints what the loader makes of a trace: for test_trace_protoc.py.
+ * Writes traces of known content, and prints what the loader makes of a trace: for
+ * test_trace_protoc.py.
  *
  *     trace_tool write session FILE    two processes, two heaps, three dumps, an exec, symbols
  *     trace_tool write large FILE      one process of 20000 stacks

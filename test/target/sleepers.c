@@ -470,22 +470,22 @@ static int watch_registers(void)
     errno = EDOM;
     while (!handled[SIGTERM]) {
         if (has_avx) {
-#define LOAD(n) "vmovdqa " #n "*32(%[p]), %%ymm" #n "\n\t"
-#define SAVE(n) "vmovdqa %%ymm" #n ", " #n "*32(%[s])\n\t"
-#define ALL(f)  f(0) f(1) f(2) f(3) f(4) f(5) f(6) f(7) f(8) f(9) f(10) f(11) f(12) f(13) f(14) f(15)
+#define LD(n)  "vmovdqa " #n "*32(%[p]), %%ymm" #n "\n\t"
+#define ST(n)  "vmovdqa %%ymm" #n ", " #n "*32(%[s])\n\t"
+#define ALL(f) f(0) f(1) f(2) f(3) f(4) f(5) f(6) f(7) f(8) f(9) f(10) f(11) f(12) f(13) f(14) f(15)
             uint64_t below, flags;
             /* All words of the red zone. */
-            __asm__ volatile(ALL(LOAD) "mov $200000, %%ecx\n\t"
-                                       "mov $0x1234567890abcdef, %%r8\n\t"
-                                       "movq %%r8, -8(%%rsp)\n\tmovq %%r8, -64(%%rsp)\n\t"
-                                       "movq %%r8, -128(%%rsp)\n\t"
-                                       "std\n\t"
-                                       "1: dec %%ecx\n\tjnz 1b\n\t"
-                                       "movq -8(%%rsp), %%r8\n\tandq -64(%%rsp), %%r8\n\t"
-                                       "andq -128(%%rsp), %%r8\n\t"
-                                       "pushfq\n\tpop %%r9\n\t"
-                                       "cld\n\t"
-                                       "movq %%r8, %[below]\n\tmovq %%r9, %[flags]\n\t" ALL(SAVE)
+            __asm__ volatile(ALL(LD) "mov $200000, %%ecx\n\t"
+                                     "mov $0x1234567890abcdef, %%r8\n\t"
+                                     "movq %%r8, -8(%%rsp)\n\tmovq %%r8, -64(%%rsp)\n\t"
+                                     "movq %%r8, -128(%%rsp)\n\t"
+                                     "std\n\t"
+                                     "1: dec %%ecx\n\tjnz 1b\n\t"
+                                     "movq -8(%%rsp), %%r8\n\tandq -64(%%rsp), %%r8\n\t"
+                                     "andq -128(%%rsp), %%r8\n\t"
+                                     "pushfq\n\tpop %%r9\n\t"
+                                     "cld\n\t"
+                                     "movq %%r8, %[below]\n\tmovq %%r9, %[flags]\n\t" ALL(ST)
                              : [below] "=&m"(below), [flags] "=&m"(flags)
                              : [p] "r"(patterns), [s] "r"(seen)
                              : "rcx", "r8", "r9", "memory", "cc");

@@ -1,6 +1,6 @@
 /*
- * Assertions (rt/check.h) in a release build: their conditions are not evaluated, and what only they
- * use gives no warning.
+ * Assertions (rt/check.h) in a release build: their conditions are not evaluated, and what only
+ * they use gives no warning.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -514,7 +514,8 @@ static void long_stacks_are_cut_in_the_middle(void **state)
     fixture_deinit(&fx);
 }
 
-/* The marked frame is always shown, so a stack may have two gaps, each with its own number of frames. */
+/* The marked frame is always shown, so a stack may have two gaps, each with its own number of
+ * frames. */
 static void the_marked_frame_is_between_two_gaps(void **state)
 {
     (void)state;

@@ -5,7 +5,8 @@
  *     struct hs_endpoints places;
  *     hs_endpoints_find(true, &places);
  *     for (...)
- *         hs_endpoint_ask(&places.items[i], HS_CTL_LIST, &list.base, HS_PATIENCE_SHORT_MS, &answer);
+ *         hs_endpoint_ask(&places.items[i], HS_CTL_LIST, &list.base, HS_PATIENCE_SHORT_MS,
+ *         &answer);
  *
  * A command talks only to endpoints of root or of its own user; root talks to all.
  *

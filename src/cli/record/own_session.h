@@ -5,9 +5,9 @@
  *     struct hs_own_session own = { .command = "attach", .path = path, ... };
  *     hs_own_session_open_file(&own);
  *     hs_own_session_begin(&own, &settings);                     own.session
- *     hs_own_session_serve(&own, registry);                      list, snapshot and stop are answered
- *     hs_own_session_take_peer(&own, connection_fd);             for each of their connections
- *     ... the session records, until it is over ...
+ *     hs_own_session_serve(&own, registry);                      list, snapshot and stop are
+ *     answered hs_own_session_take_peer(&own, connection_fd);             for each of their
+ *     connections ... the session records, until it is over ...
  *     hs_own_session_finish(&own);                               names, summary, the file's name
  *     hs_own_session_close(&own);
  *
@@ -56,6 +56,6 @@ void hs_own_session_take_peer(struct hs_own_session *own, int connection_fd);
 /* The session is over: looks names up, prints the summary, and gives the file its final name.
  * Returns 0, or -errno after a message. */
 int hs_own_session_finish(struct hs_own_session *own);
-/* Frees everything; without hs_own_session_finish() there is no file. `why` is the answer to commands
- * that still wait for the end. */
+/* Frees everything; without hs_own_session_finish() there is no file. `why` is the answer to
+ * commands that still wait for the end. */
 void hs_own_session_close(struct hs_own_session *own, const char *why);

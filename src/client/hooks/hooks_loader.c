@@ -6,8 +6,8 @@
  * RTLD_NEXT requests the definition that comes after the calling object's own. The client is
  * preloaded and comes right after the executable: an executable that defines malloc, and asks for
  * the next malloc in order to call it, would get our hook. But calls of its malloc lead to that
- * hook (client/patch/detours.h), so it would call itself without end. Therefore it gets the definition
- * that it would get without the client.
+ * hook (client/patch/detours.h), so it would call itself without end. Therefore it gets the
+ * definition that it would get without the client.
  *
  * Threads   any.
  * Fails     only as the real functions fail.

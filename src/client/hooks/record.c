@@ -2,34 +2,35 @@
  * From a sampled allocation to a record in the region, and back when the block is freed.
  *
  * When the sampler has chosen an allocation, the hook's slow path calls hs_record_alloc, after the
- * real malloc has returned the block. The
- * steps, in this order:
+ * real malloc has returned the block. It takes these steps, in this order:
  *
- *   1. Thread state. The first sample of a thread makes or takes over its state. Without memory for
- *      it the sample is lost.
+ *   1. Thread state. At the first sample of a thread, the thread gets a state: that of a thread
+ *      that has ended, or a new one. If there is no memory for a new one, the sample is lost.
  *   2. Reentry guard. hs_reentry_guard_enter marks the thread as being in our code. If it already
  *      is (a signal handler interrupted our own code), the sample is lost as HS_LOSS_REENTRANT.
- *   3. Still on? Recording may have ended. Or the process is a forked child without a region of its
- *      own, which now makes one (hs_lifecycle_follow_fork).
- *   4. Clock. Every 16th sample of a thread reads the clock; the others use the later one of that
- *      time and the collector's. Now and then the thread's name is read as well.
- *   5. Prefetch. The lines of the free filter and of the index that step 8 will change are fetched
- *      while the stack is found.
+ *   3. Is recording on? It may have ended. If the process is a forked child without a region of its
+ *      own, hs_lifecycle_follow_fork makes one now.
+ *   4. Clock. Every 16th sample of a thread reads the clock. The others take the thread's last
+ *      reading or the time that the collector left in the control page, whichever is later. From
+ *      time to time, the thread's name is read as well.
+ *   5. Prefetch. The cache lines of the free filter and of the index (live.h) that step 8 will
+ *      change are prefetched; they arrive while step 6 finds the stack.
  *   6. Stack. call_stack.h gives its id: by replay if the stack was walked before, otherwise it is
  *      walked and interned.
- *   7. Epoch. It decides to which cuts the birth belongs, and which of the stack's two totals
- *      counts it.
+ *   7. Epoch. The region's epoch (see "Cuts" in fmt/region_layout.h) is read. It decides which
+ *      snapshots contain the block, and to which of the stack's two running totals it is added.
  *   8. Live table (live.h). The address goes into the free filter, a record is taken and filled,
  *      and it is published in the thread's record cache or in the index.
- *   9. Totals. The stack's running totals and the thread's counters are raised; so is, if a
- *      collector asked for it, the time that samples took.
+ *   9. Totals. The stack's running totals and the thread's counters are raised. If a collector
+ *      asked for it, the time that the sample took is added to the thread's total.
  *
  * Whatever fails is counted by count_loss under its reason, with the bytes and blocks that the
  * sample stands for.
  *
- * A free whose address passes the free filter calls hs_record_free before the real free: guard,
- * still on, and then hs_live_remove_young, which handles a young block of the same thread, or else
- * hs_live_remove. A failed realloc puts the block back with hs_record_put_back, under a new epoch.
+ * A free whose address passes the free filter calls hs_record_free before the real free. It enters
+ * the reentry guard, checks that recording is on, and calls hs_live_remove_young, which removes a
+ * block that the same thread recorded recently; if that fails, it calls hs_live_remove. A failed
+ * realloc puts the block back with hs_record_put_back, under a new epoch.
  *
  * Threads   any; see record.h.
  * See       record.h, live.h, unwind/replay.h.
@@ -98,8 +99,8 @@ static inline uint32_t now_ms(const struct hs_thread *thread)
     return thread->clock_ms > told_ms ? thread->clock_ms : told_ms;
 }
 
-/* A table that is full may be one that the memory limit keeps from growing: that is another
- * reason. */
+/* If a table is full because the memory limit keeps it from growing, the loss is counted under
+ * HS_LOSS_LIMIT. */
 static HS_COLD enum hs_loss reason_of(enum hs_loss loss)
 {
     return loss == HS_LOSS_TABLE_FULL && hs_load_relaxed(&hs_region.is_at_limit) ? HS_LOSS_LIMIT
@@ -181,8 +182,8 @@ void hs_record_alloc(const void *ptr, size_t size_bytes, const struct hs_sample 
     }
 }
 
-/* For a free in a forked child that has not begun to record. True: now it has begun, and the free
- * must be done. */
+/* For a free in a forked child that has not begun to record. Returns true if the child has begun to
+ * record meanwhile, so that the caller must remove the record. */
 static bool begin_for_free(const void *ptr, const struct hs_live_block *ret_block)
 {
     if (!hs_life_state_is_waiting()) {
@@ -233,7 +234,7 @@ bool hs_record_free(const void *ptr, struct hs_live_block *ret_block)
     return was_recorded;
 }
 
-/* A copy that is not inlined; the hot path has its own inlined. */
+/* Calls hs_live_insert out of line, because this path is cold. */
 static HS_COLD enum hs_loss insert_again(struct hs_thread *thread,
                                          const struct hs_live_block *block)
 {

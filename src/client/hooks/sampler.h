@@ -4,23 +4,25 @@
  * Each allocated byte is chosen with probability 1/interval_bytes, and an allocation is recorded
  * when at least one of its bytes is chosen. Nothing is drawn per byte: the sampler draws the
  * distance to the next chosen byte and counts down, so an allocation that is not recorded costs one
- * subtraction and one branch. An allocation at least as large as the interval is always recorded,
- * with its exact size, and does not change the countdown. A smaller one with n chosen bytes (n
- * hits) is recorded with the weight n * interval.
+ * subtraction, one comparison, and two branches that are not taken. An allocation at least as large
+ * as the interval is always recorded, with its exact size, and does not change the countdown. A
+ * smaller one with n chosen bytes (n hits) is recorded with the weight n * interval.
  *
- * The countdown is kept relative to the floor in the control page: left_bytes = floor + bytes to
- * go. A collector that changes a setting raises the floor by more than any countdown. Each thread
- * then takes the slow path at its next allocation and reads the new setting there; this needs no
- * signal and costs the hot path nothing. Example: the floor is 0, and a thread has 700 bytes to go.
- * The floor is raised to 2^42. The next malloc(16) finds 684 <= 2^42, reads the new interval 512,
- * draws the gap 900, counts its 16 bytes, and leaves left_bytes at 2^42 + 512 and reserve_bytes at
- * 372.
+ * The countdown is relative to floor_bytes, a word of the control page (the first page of the
+ * region) that the collector can raise: left_bytes = floor_bytes + bytes until the next chosen
+ * byte. A collector that changes a setting raises the floor by more than any countdown can be. Each
+ * thread then takes the slow path at its next allocation and reads the new setting there. This
+ * needs no signal, and costs the hot path only the load of floor_bytes. Example: the floor is 0,
+ * and a thread has 700 bytes to go. The floor is raised to 2^42. The next malloc(16) finds
+ * 684 <= 2^42, reads the new interval 512, draws the gap 900, counts its 16 bytes, and leaves
+ * left_bytes at 2^42 + 512 and reserve_bytes at 372.
  *
- * Holds     left_bytes - floor <= interval_bytes, so that the hot path never skips an allocation as
- *           large as the interval. The rest of a longer gap waits in reserve_bytes. A thread whose
- *           state is all zero takes the slow path at its first allocation.
+ * Holds     while recording is on, left_bytes - floor <= interval_bytes, so that the hot path never
+ *           skips an allocation as large as the interval. The rest of a longer gap waits in
+ *           reserve_bytes. A thread whose state is all zero takes the slow path at its first
+ *           allocation.
  * Threads   each thread has its own countdown; there are no atomic operations on it.
- * See       thread/countdown.h for seeds and settings, record.c for what a sample costs,
+ * See       thread/countdown.h for seeds and settings, record.c for the steps that record a sample,
  *           docs/SAMPLING.md for weights, counts and errors.
  */
 #pragma once
@@ -41,15 +43,17 @@ struct hs_sample {
     uint64_t interval_bytes;
 };
 
-/* Slow path of hs_sampler_drop: whether an allocation of `size_bytes` is recorded, now that the
- * countdown has run out or may have. Reads new settings, follows a fork or renews the region if
- * that is due. *ret_sample may be written also when the answer is false. */
+/* Slow path of hs_sampler_drop, for a countdown that has run out or may have: returns whether an
+ * allocation of `size_bytes` is recorded. If necessary, it first reads new settings, starts
+ * recording in a forked child, or makes a new region. *ret_sample may be written even if it returns
+ * false. */
 bool hs_sampler_hit(size_t size_bytes, struct hs_sample *ret_sample);
 
 /* --- hot -------------------------------------------------------------------------------------- */
 
-/* True: the allocation is not recorded, and was counted down. False: the caller asks
- * hs_sampler_hit; nothing was counted. */
+/* Returns true if the allocation is not recorded; its size has been subtracted from the countdown.
+ * Returns false if it may be recorded: nothing was subtracted, and the caller must call
+ * hs_sampler_hit. */
 static inline __attribute__((always_inline)) bool hs_sampler_drop(size_t size_bytes)
 {
     uint64_t left;

@@ -182,8 +182,8 @@ void *hs_real_find(const char *name)
     return va ? va : hs_linkmap_search(NULL, self, name, NULL);
 }
 
-/* Do the calls of `name` by a C++ library (NULL: one that was loaded late) lead to our hooks? If the
- * client was loaded late, the library's calls of malloc are redirected. */
+/* Do the calls of `name` by a C++ library (NULL: one that was loaded late) lead to our hooks? If
+ * the client was loaded late, the library's calls of malloc are redirected. */
 static bool leads_to_us(const char *name, const struct link_map *library)
 {
     const struct link_map *self = hs_real.self, *map = NULL;
@@ -252,8 +252,9 @@ const struct link_map *hs_real_libc(void)
     return hs_linkmap_search(NULL, hs_linkmap_self(), "gnu_get_libc_version", &map) ? map : NULL;
 }
 
-/* Where we are preloaded, nothing has been loaded yet but what stays: the loader allocates before it loads a library. Where
- * we came later, it is known of the C library and of the loader, and so of all before them. */
+/* Where we are preloaded, nothing has been loaded yet but what stays: the loader allocates before
+ * it loads a library. Where we came later, it is known of the C library and of the loader, and so
+ * of all before them. */
 static const struct link_map *find_last(void)
 {
     const struct link_map *libc = hs_real_libc(), *last = NULL;

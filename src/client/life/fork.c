@@ -85,8 +85,8 @@ static void in_child(void)
     }
 }
 
-/* What glibc's pthread_atfork() calls. Weak, because a program with another C library (musl) gets us from the
- * environment too: with a symbol that is not there it would not start. */
+/* What glibc's pthread_atfork() calls. Weak, because a program with another C library (musl) gets
+ * us from the environment too: with a symbol that is not there it would not start. */
 extern int __register_atfork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void),
                              void *dso) __attribute__((weak));
 extern void *__dso_handle;

@@ -43,7 +43,8 @@ struct meaning {
     uint64_t real_va; /* the definition that the program uses; 0: there is none */
     /* The executable's own entry for it, which all objects use as its address; 0: none. */
     uint64_t entry_va;
-    /* It is the operator of a C++ runtime that came late. An object that defines it uses its own. */
+    /* It is the operator of a C++ runtime that came late. An object that defines it uses its own.
+     * */
     bool is_late;
 };
 

@@ -1,5 +1,6 @@
 /*
- * The live table: which sampled blocks exist now, and which existed at the moment of a cut.
+ * The live table: which sampled blocks exist now, and which existed at a *cut* (the instant of a
+ * snapshot or of the peak; see "Cuts" in fmt/region_layout.h).
  *
  * For each sampled block there is one record in the region (fmt/region_layout.h), which the
  * collector reads while the program runs. The live table has five parts, of which the collector
@@ -7,8 +8,8 @@
  *
  *    address --> free filter (filter.h)    answers "not sampled" for almost every free
  *       |
- *       +------> record cache (locate.h)   the thread's latest records: one entry for each of 256
- *       |            |                     hashes of an address; only its owner fills it
+ *       +------> record cache (locate.h)   a thread's latest records, in 256 entries selected by
+ *       |            |                     a hash of the address; only the owning thread fills them
  *       |            v  evicted
  *       +------> index (index.h)           all other records: hash -> record id, shared by threads
  *                    |
@@ -17,27 +18,28 @@
  *                    ^
  *                free lists (record_pool.h)    where unused records and tombstones wait
  *
- * An insert sets the address's bit in the free filter, takes a record (from the entry of the record
- * cache, where the last block's record is reused; otherwise from the free lists), fills it, stores
- * its word with the state ALIVE, and publishes it: in the record cache or, while the thread does
- * not use its cache, in the index. A free tests the filter, then looks in the thread's own record
- * cache, in the index, and in the caches of the other threads. When two threads free the block at
- * once, the compare-and-swap of the record's word decides which of them does it.
+ * An insert sets the address's bit in the free filter and takes a record: the unused one in the
+ * address's entry of the record cache, otherwise one from the free lists. It fills the record,
+ * stores the record's state word as ALIVE, and publishes the record in the record cache (in the
+ * index, while the thread does not use its cache; see locate.h). A free tests the filter, then
+ * looks in the thread's own record cache, in the index, and in the caches of the other threads.
+ * When two threads free the block at once, only the one whose compare-and-swap of the record's word
+ * succeeds removes it.
  *
- * A record that dies while a cut contains it (see "Cuts" in fmt/region_layout.h) is still needed:
- * it becomes a tombstone on one of two lists of the thread that freed it. Each list carries the cut
- * that it was made for, and all its records are reused together when that cut is out of date.
+ * A record that dies while a cut contains it is still needed: it becomes a tombstone on one of two
+ * lists of the thread that freed it. Each list belongs to one cut. When that cut is no longer
+ * needed, all records of the list can be reused at once.
  *
- * The peak. The live total can only stop rising at a free, so the peak is noticed there: when the
- * live total before a free exceeds the highest one marked so far, the moment before that free is
- * the new peak. With one thread this is exact. With several threads the total is summed from parts
- * that each thread adds in quanta, and the region says how far the true maximum can lie above the
- * mark (collect/region/peak_bound.h).
+ * The peak. The total of live bytes falls only at a free, so each free checks for a peak: if the
+ * total just before it exceeds the highest one so far, the moment just before that free is the new
+ * peak. With one thread this is exact. With several threads, each keeps a small part of the total
+ * to itself, and adds it to the shared total when it exceeds a quantum; collect/region/peak_bound.h
+ * computes how far the true maximum can be above the recorded one.
  *
  * Holds     the filter's bit is set, and the record is ALIVE and found by its address, from the end
  *           of the insert until the removal.
  * Threads   any; lock-free. A removal may run in a signal handler that interrupted an insert of the
- *           same thread; it then passes NULL for the thread.
+ *           same thread; the caller then passes NULL as the thread.
  * Fails     an insert returns the loss to count; the block is then not recorded.
  * See       locate.h for finding a record by its address, record.c for the caller.
  */
@@ -72,9 +74,10 @@ bool hs_live_init(void);
 /* Forgets all blocks: for a new region. No other thread may be recording meanwhile. */
 void hs_live_clear(void);
 
-/* Does `addr` lie in a recorded block, perhaps because an allocator aligned it by hand? Then `addr`
- * lies behind the block's start by at most its own alignment (up to 2 MiB) and a header of 64
- * bytes. Slow: it tests each possible start. */
+/* Returns whether `addr` lies inside a recorded block, as it does when one allocator takes a larger
+ * block from another and returns an aligned address in it. Then `addr` lies behind the block's
+ * start by at most its own alignment (up to 2 MiB) and a header of 64 bytes. Slow: it tests each
+ * possible start. */
 bool hs_live_covers(uintptr_t addr);
 
 /* Forgets the block at `addr`; called before the real free. True: the block was recorded, and
@@ -83,15 +86,15 @@ bool hs_live_covers(uintptr_t addr);
  * then left alone. */
 bool hs_live_remove(struct hs_thread *thread, uintptr_t addr, struct hs_live_block *ret_block);
 
-/* Slow path of hs_live_insert_at: the filter says that the address is already recorded. Removes its
- * record, and counts it as lost. */
+/* Slow path of hs_live_insert_at: the filter says that the address is already recorded. Removes the
+ * old record, and counts it under HS_LOSS_DUPLICATE. */
 void hs_live_remove_duplicate(struct hs_thread *thread, uintptr_t addr);
 /* Slow path of hs_live_insert_at: undoes what a failed insert did to the filter. */
 void hs_live_unfilter(uintptr_t addr, uint64_t size_bytes);
 
-/* For assertions: are all parts valid, is the filter's bit set for each ALIVE record, and, unless
- * blocks may share bits, is no other bit set? No thread may use the table meanwhile, and no operation
- * may have been abandoned in it. */
+/* For assertions: returns whether all parts are valid, the filter's bit is set for each ALIVE
+ * record, and no other bit is set (unless blocks may share bits). No thread may use the table
+ * meanwhile, and no operation may have been abandoned in it. */
 bool hs_live_is_valid(void);
 
 /* --- hot -------------------------------------------------------------------------------------- */
@@ -103,7 +106,8 @@ extern HS_HIDDEN bool hs_live_has_half_grains;
 #define HS_LIVE_GRAIN      ((uintptr_t)1 << HS_FILTER_GRAIN_SHIFT)
 #define HS_LIVE_HALF_GRAIN (HS_LIVE_GRAIN / 2)
 
-/* Where a block will be recorded: found early, so that the lines are in the cache by then. */
+/* Where a block will be recorded. It is looked up before the stack is, so that its cache lines have
+ * arrived when the block is inserted. */
 struct hs_live_slot {
     struct hs_filter_slot filter;
     struct hs_cached_record *cached;
@@ -128,7 +132,7 @@ hs_live_publish(struct hs_thread *thread, struct hs_cached_record *cached,
     }
     uint64_t size_bytes =
         block->size_bytes < HS_RECORD_SIZE_MAX ? block->size_bytes : HS_RECORD_SIZE_MAX;
-    /* ORDER record: its former state was taken away before; see view_record in record_scan.c. */
+    /* ORDER record: its former state was cleared before; see view_record in record_scan.c. */
     hs_fence_release();
     hs_store_relaxed(&record->addr, block->addr);
     /* One store of 64 bits: a free that follows soon can be forwarded its value from the store

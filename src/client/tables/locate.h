@@ -74,8 +74,8 @@ void hs_locate_review(struct hs_thread *thread, uint32_t sample_count);
 void hs_locate_renumber(hs_index_renumber_fn *renumber, void *ctx);
 
 /* For assertions: does each entry of the index and of the record caches name an ALIVE record whose
- * address has the entry's hash, and is there one entry for each ALIVE record? So each block is found.
- * No thread may use them meanwhile, and no operation may have been abandoned in them. */
+ * address has the entry's hash, and is there one entry for each ALIVE record? So each block is
+ * found. No thread may use them meanwhile, and no operation may have been abandoned in them. */
 bool hs_locate_is_valid(void);
 
 /* Slow path of hs_locate_find: the block is not in the calling thread's own cache. */

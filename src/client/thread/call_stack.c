@@ -1,5 +1,5 @@
 /*
- * Replaying, walking and interning the running thread's stack. See call_stack.h.
+ * Determines the id of the running thread's stack, by replay or by a walk. See call_stack.h.
  */
 #include "client/thread/call_stack.h"
 
@@ -21,7 +21,8 @@ _Static_assert((int)HS_UNWIND_END_N == (int)HS_STACK_END_N &&
                    (int)HS_UNWIND_NO_ADVANCE == (int)HS_STACK_END_NO_ADVANCE,
                "one numbering");
 
-/* 1 MiB of address space, of which a small program touches four pages. */
+/* Entries of the rule cache. They take 1 MiB of address space, of which a small program touches
+ * four pages. */
 #define RULE_COUNT 65536U
 
 /* The first instructions of a program have no caller, and often no unwind information that says so:

@@ -3,8 +3,8 @@
  *
  * Replay comes first (unwind/replay.h): an earlier walk whose stack words have not changed gives
  * the id at once. Otherwise the stack is walked (unwind/unwind.h), interned in the stack table
- * (tables/stacks.h), and kept for the next replay. The walk names each frame through resolve() in
- * the source.
+ * (tables/stacks.h), and kept for the next replay. The walk gets the id of each frame from
+ * resolve() in call_stack.c.
  *
  * Threads   any, inside the guard (thread.h).
  * Fails     HS_ID_NONE: a table has no room.
@@ -52,8 +52,7 @@ static inline void hs_call_stack_prefetch(const struct hs_regs *regs)
 /* The id of the stack from `regs` on. HS_ID_NONE: there was no room to store it. */
 static inline uint32_t hs_call_stack_find(struct hs_thread *thread, const struct hs_regs *regs)
 {
-    /* A handler jumped out of replay and left the table half written; its paths can lead
-     * anywhere. */
+    /* A signal handler left replay by longjmp, and the table may be inconsistent. */
     if (hs_unlikely(thread->is_replaying)) {
         hs_thread_forget_replay(thread);
     }

@@ -1,6 +1,6 @@
 /*
- * What can prevent an injection, or make one fail. Every part of src/inject returns these errors, so
- * this file stands below all others of the folder.
+ * What can prevent an injection, or make one fail. Every part of src/inject returns these errors,
+ * so this file stands below all others of the folder.
  *
  * An error comes with a detail for its reader: text that names the thread, the file or the call, or
  * "".

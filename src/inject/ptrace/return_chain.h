@@ -5,17 +5,20 @@
  * The function that the thread is made to call returns into a chain of steps, prepared on its
  * stack:
  *
- *     the function ─► keeper: its result is kept ─► notify signal: a signal to itself
- *       ─► a descriptor is closed ─► errno ─► time slice ─► the thread as it was
+ *     the function ─► keeper: code that stores the function's result on the stack
+ *       ─► the thread sends itself the notify signal ─► it closes a descriptor
+ *       ─► it restores errno ─► its scheduling attributes ─► all its registers
  *
  * The notify signal is a signal that is ignored by default. A traced thread stops for it all the
- * same: that stop tells the tracer that the call has returned, and the tracer takes the thread back
- * there, with all that the kernel knows of its interrupted system call. When no process traces the
- * thread any more, the signal has no effect and the thread goes on: the steps after it are
- * sigreturn frames (arch/return_frame.h), and the last of them restores the state from before.
+ * same: that stop tells the tracer that the call has returned. There the tracer restores the thread
+ * by ptrace, so that the kernel can still restart the interrupted system call. When no process
+ * traces the thread any more, the signal has no effect and the thread goes on: the steps after it
+ * are sigreturn frames (arch/return_frame.h), and the last of them restores the state that the
+ * thread had when it was borrowed.
  *
  * Ensures   from hs_return_chain_build on, whatever the tracer does and wherever it dies, the
- *           thread is in a call that returns into the chain, or in the chain, or as it was.
+ *           thread executes a call that returns into the chain, or executes the chain, or has its
+ *           original state.
  * Threads   one.
  * Fails     -errno: the thread's stack cannot be written.
  * See       docs/adr/0015-the-way-back.md
@@ -50,10 +53,11 @@ struct hs_return_chain {
     struct hs_remote_regs start;
 };
 
-/* Finds the addresses of libc's code for *way. Gadget and starter are searched for in [start_va,
- * end_va); the starter is recognized by its call of setcontext_va. The code at keeper_va must be
- * the expected one. False: this libc has no code for a return chain. */
-bool hs_return_chain_find(struct hs_return_chain *way, const struct hs_remote_memory *memory,
+/* Finds the code in libc that the chain uses, and stores its addresses in *chain. Gadget and
+ * starter are searched for in [start_va, end_va); the starter is recognized by its call of
+ * setcontext_va. The code at keeper_va must be the expected one. False: this libc has no code for a
+ * return chain. */
+bool hs_return_chain_find(struct hs_return_chain *chain, const struct hs_remote_memory *memory,
                           uint64_t start_va, uint64_t end_va, uint64_t keeper_va,
                           uint64_t setcontext_va);
 
@@ -64,40 +68,43 @@ int hs_return_chain_choose_signal(uint64_t ignored, uint64_t caught);
 /* Writes the chain to the stack below *free_va, and lowers *free_va. `mask` is the thread's signal
  * mask; `state` holds its vector registers as ptrace gave them, with room for 4 more bytes. 0 or
  * -errno. */
-int hs_return_chain_build(struct hs_return_chain *way, const struct hs_remote_regs *start,
+int hs_return_chain_build(struct hs_return_chain *chain, const struct hs_remote_regs *start,
                           bool may_restart, uint64_t mask, uint8_t *state, size_t state_bytes,
                           uint64_t *free_va);
 
-/* Sets *regs so that the thread enters the chain at its first link, without a call and without the
- * notify signal. */
-void hs_return_chain_park(const struct hs_return_chain *way, struct hs_remote_regs *regs);
+/* Sets *regs so that the thread continues in the chain, at the step after the notify signal. */
+void hs_return_chain_park(const struct hs_return_chain *chain, struct hs_remote_regs *regs);
 
-/* Prepares *regs, which are about to enter a function, so that the function returns to the notify
- * signal. Writes the return addresses below `free_va`; *ret_return_va is where they begin. 0 or
+/* Changes *regs, which are set for the call of a function, so that the function returns into the
+ * chain, which then sends the notify signal. Writes the return addresses below `free_va`;
+ * *ret_return_va is where they begin. 0 or
  * -errno. */
-int hs_return_chain_prepare_call(struct hs_return_chain *way, uint64_t free_va,
+int hs_return_chain_prepare_call(struct hs_return_chain *chain, uint64_t free_va,
                                  struct hs_remote_regs *regs, uint64_t *ret_return_va);
 
-/* A thread has received the notify signal: was the chain its sender, judged by its registers? */
-bool hs_return_chain_is_at_signal(const struct hs_return_chain *way,
+/* For a thread that has stopped at the notify signal: returns whether its registers show that the
+ * chain sent the signal. */
+bool hs_return_chain_is_at_signal(const struct hs_return_chain *chain,
                                   const struct hs_remote_regs *regs);
 
 /* Reads what the last call returned. 0 or -errno. */
-int hs_return_chain_result(const struct hs_return_chain *way, uint64_t *ret_value);
+int hs_return_chain_result(const struct hs_return_chain *chain, uint64_t *ret_value);
 
-/* The chain shall close descriptor `fd` if heapscope is killed; -1: none. 0 or -errno. */
-int hs_return_chain_set_fd(struct hs_return_chain *way, int fd);
+/* Makes the chain close descriptor `fd` if heapscope is killed; -1: no descriptor. 0 or -errno. */
+int hs_return_chain_set_fd(struct hs_return_chain *chain, int fd);
 /* The next call leaves a descriptor at address `fd_va`, which holds -1 now; 0: the call's result is
  * the descriptor. The chain closes it if heapscope is killed. 0 or -errno. */
-int hs_return_chain_await_fd(struct hs_return_chain *way, uint64_t fd_va);
-/* The next call closes the descriptor: the chain closes it only until the thread has entered that
- * call. The caller then makes the call, followed by hs_return_chain_set_fd(way, -1). 0 or
+int hs_return_chain_await_fd(struct hs_return_chain *chain, uint64_t fd_va);
+/* Call this before a call that closes the descriptor: as soon as the thread has entered that call,
+ * the chain no longer closes it. The caller then makes the call, followed by
+ * hs_return_chain_set_fd(chain, -1). 0 or
  * -errno. */
-int hs_return_chain_hand_over_fd(const struct hs_return_chain *way);
+int hs_return_chain_hand_over_fd(const struct hs_return_chain *chain);
 
-/* The chain shall restore these scheduling attributes. 0 or -errno. */
-int hs_return_chain_set_attributes(const struct hs_return_chain *way,
+/* Makes the chain restore these scheduling attributes. 0 or -errno. */
+int hs_return_chain_set_attributes(const struct hs_return_chain *chain,
                                    const struct hs_sched_attr *attr);
 
-/* The chain shall restore errno, at `errno_va`, to `value`. 0 or -errno. */
-int hs_return_chain_set_errno(const struct hs_return_chain *way, uint64_t errno_va, int32_t value);
+/* Makes the chain restore errno, at `errno_va`, to `value`. 0 or -errno. */
+int hs_return_chain_set_errno(const struct hs_return_chain *chain, uint64_t errno_va,
+                              int32_t value);

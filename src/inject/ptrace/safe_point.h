@@ -71,8 +71,9 @@ bool hs_safe_point_judge(const struct hs_safe_point *point, const struct hs_remo
 bool hs_safe_point_has_room(const struct hs_remote_maps *maps, uint64_t sp, uint64_t thread_va,
                             uint64_t need_bytes);
 
-/* The address of the function that the call before `return_va` called, through the procedure linkage
- * table if there is one: from the code before a return address. A function that ends with a jump to
- * an internal one (a tail call) is not on the stack, but the call instruction in its caller still
- * names it. 0: cannot be determined. What is read is hostile: the answer may be a wrong address. */
+/* The address of the function that the call before `return_va` called, through the procedure
+ * linkage table if there is one: from the code before a return address. A function that ends with a
+ * jump to an internal one (a tail call) is not on the stack, but the call instruction in its caller
+ * still names it. 0: cannot be determined. What is read is hostile: the answer may be a wrong
+ * address. */
 uint64_t hs_safe_point_callee(const struct hs_remote_memory *memory, uint64_t return_va);

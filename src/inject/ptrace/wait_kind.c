@@ -23,7 +23,7 @@ struct call {
 };
 
 /* Their timeout is a number of milliseconds. An interrupted epoll_wait always ends with EINTR. */
-static const struct call epoll_calls[] = { HS_REMOTE_OLD_EPOLL_WAITS{ SYS_epoll_pwait, 4 } };
+static const struct call epoll_calls[] = { HS_REMOTE_OLD_EPOLL{ SYS_epoll_pwait, 4 } };
 
 static const struct call sure_calls[] = {
     HS_REMOTE_OLD_WAITS{ SYS_ppoll, 0 },

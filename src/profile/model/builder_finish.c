@@ -1,6 +1,6 @@
 /*
- * What is left to do when a reader has added everything: frames get their names, and stacks lose the
- * frames of the recorder. See builder.h.
+ * What is left to do when a reader has added everything: frames get their names, and stacks lose
+ * the frames of the recorder. See builder.h.
  */
 #include "profile/model/builder.h"
 #include "profile/model/builder_state.h"

@@ -1,21 +1,21 @@
 /*
- * The profile: the model in memory of where memory went. Every reader fills it, every view reads
- * it.
+ * The profile: the in-memory form of every heap profile.
  *
- * All file formats meet here. It consists of plain arrays whose elements refer to each other by
- * ids, so that a view is a loop. builder.h builds a profile once; it does not change afterwards,
+ * Every file format that heapscope reads is converted to it, and every output is computed from it.
+ * It consists of plain arrays whose elements refer to each other by ids, so that an output format
+ * is written with plain loops. builder.h builds a profile once; it does not change afterwards,
  * except that symbolize.h may fill in names.
  *
  * Times are CLOCK_MONOTONIC nanoseconds. Stacks form a tree. A stack is a node: the node's frame is
  * the innermost frame of the stack, and the node's parent is the stack of the caller. Two stacks
  * therefore share the nodes of their common outer frames.
  *
- * Every array, and every string by itself, is allocated with malloc.
+ * Each array is one block from malloc, and so is each string.
  *
  * Holds     id 0 of strings is "". In `nodes`, parent < own id; the parent of an outermost frame is
  *           HS_NODE_NONE. The samples of a dump are ordered by node, and each (node, heap) occurs
  *           once.
- * Threads   immutable: any number of readers.
+ * Threads   any number of readers, except while symbolize.h fills in names.
  */
 #pragma once
 
@@ -27,7 +27,7 @@
 
 #define HS_NODE_NONE    UINT32_MAX
 #define HS_BUILD_ID_MAX 32
-/* Stands in place of an index in processes: the file as a whole. */
+/* Used where an index in processes is expected, for what concerns the whole file. */
 #define HS_PROFILE_NO_PROCESS UINT32_MAX
 
 struct hs_profile_module {
@@ -43,7 +43,7 @@ struct hs_profile_module {
 /* The address at which a module was mapped in one process, as last seen. */
 struct hs_profile_place {
     uint32_t process, module; /* indices */
-    /* position in the file: of several places of one module the last one counts */
+    /* order in the file; if a module has several places, the last one is used */
     uint32_t order;
     uint64_t bias_va; /* as in hs_profile_module */
 };
@@ -88,11 +88,15 @@ struct hs_amount {
     double sampled_count;
     /*
      * bytes: the widest interval at which any part may have been sampled, times the number of
-     * processes of one family that are added up; 0 or 1: nothing was sampled
+     * processes with shared samples (family.h) that are added up; 0 or 1: nothing was sampled
      */
     float interval_bytes;
     bool has_sample_counts; /* count is the number of samples, not an estimate of objects */
-    /* Only peaks have these, see peak_margin.h. In a sum of amounts they are added. */
+    /*
+     * Errors of a sampled peak (peak_margin.h): by how much it may be too high in 97.5 % of runs
+     * (excess) and in half of them (lean), and the standard error of the total (common). 0 for
+     * other amounts. In a sum of amounts they are added.
+     */
     float peak_excess_bytes, peak_lean_bytes, peak_common_bytes;
     float peak_short_bytes; /* the highest live total was at most so much above `bytes` */
 };
@@ -115,7 +119,7 @@ static inline void hs_amount_add(struct hs_amount *sum, const struct hs_amount *
     sum->peak_short_bytes += more->peak_short_bytes;
 }
 
-/* Notes that samples of the amount may have been missed at this interval. */
+/* Raises the amount's interval to `interval_bytes`, at which blocks may have been missed. */
 static inline void hs_amount_widen(struct hs_amount *amount, float interval_bytes)
 {
     amount->interval_bytes =
@@ -143,7 +147,7 @@ struct hs_profile_dump {
     uint32_t process; /* index in processes */
     uint32_t index;   /* 0, 1, ... within its process */
     bool is_final;
-    uint64_t start_ns;     /* start of the window that this dump covers */
+    uint64_t start_ns;     /* start of the time span that this dump covers */
     uint64_t time_ns;      /* the instant */
     uint64_t peak_time_ns; /* 0 unknown */
     uint64_t interval_bytes;
@@ -168,9 +172,9 @@ struct hs_profile_dump {
     bool has_inherited;
     uint64_t sample_count;
     uint64_t free_count;   /* recorded allocations that were freed */
-    uint64_t replay_count; /* stacks found by replay, and */
-    uint64_t walk_count;   /* walked frame by frame */
-    uint64_t region_bytes; /* memory that the profiler uses in the process; 0 unknown */
+    uint64_t replay_count; /* stacks found by replay, without a walk */
+    uint64_t walk_count;   /* stacks walked frame by frame */
+    uint64_t region_bytes; /* size of the shared memory of the client in the process; 0 unknown */
     bool has_samples;      /* false: only totals were kept, because the file has too many dumps */
     bool is_incomplete; /* the file was damaged: some stacks' figures are older than the totals */
     uint32_t sample_first; /* in samples[] */
@@ -192,13 +196,13 @@ struct hs_profile_change {
     uint64_t time_ns;
     uint64_t from_bytes, to_bytes; /* equal: only the schedule of dumps changed */
     uint64_t limit;                /* by reason: bytes, millionths of the CPU time, nanoseconds */
-    /* scheduled dumps are this many times rarer than asked for; 0: there are no more */
+    /* the time between scheduled dumps is this many times longer than requested; 0: no more */
     uint32_t rarity;
     uint8_t reason; /* enum hs_change_reason of trace/snapshot.h */
 };
 
 enum hs_loss_unit {
-    HS_LOSS_UNIT_ANY, /* as the text says */
+    HS_LOSS_UNIT_ANY, /* given in the text */
     HS_LOSS_UNIT_SAMPLES,
     HS_LOSS_UNIT_STACKS,
     HS_LOSS_UNIT_WALKS, /* walks of stacks; a stack that occurs again is not walked again */
@@ -294,7 +298,8 @@ struct hs_profile {
     struct hs_profile_counter *counters; /* by track, then by time */
     uint32_t counter_count;
     /*
-     * "a pprof profile": the kind of a file that says nothing of the run; a constant. NULL: a trace
+     * For a file that has no information about the run: its kind, such as "a pprof profile" (a
+     * constant string). NULL: the file is a trace.
      */
     const char *origin;
     uint64_t real_minus_mono_ns; /* add to a time to get CLOCK_REALTIME; 0 unknown */

@@ -1,8 +1,8 @@
 /*
  * Fills names into a profile that was recorded without them.
  *
- * hs_profile_symbolize() asks hs_profile_wanted() which modules and addresses have no names, has the
- * symbolizer look them up, and puts the names in. hs_profile_wanted() is a function of its own
+ * hs_profile_symbolize() asks hs_profile_wanted() which modules and addresses have no names, has
+ * the symbolizer look them up, and puts the names in. hs_profile_wanted() is a function of its own
  * because `symbolize FILE` writes the same tables to a file instead.
  *
  * Ensures   afterwards the profile is as if it had been recorded with symbols. A text that is

@@ -1,6 +1,6 @@
 /*
- * See import.h. Takes packets from the decoder: finds their times, and defers what comes in the order
- * of time. The same pass may fill a profile.
+ * See import.h. Takes packets from the decoder: finds their times, and defers what comes in the
+ * order of time. The same pass may fill a profile.
  */
 #include "sql/import/import.h"
 
@@ -153,7 +153,8 @@ static int finish_profile(struct hs_load *load, bool has_all, const struct hs_tr
                : 0;
 }
 
-/* Reads the file. The profile is finished before the rows are made, so that its tables are freed. */
+/* Reads the file. The profile is finished before the rows are made, so that its tables are freed.
+ * */
 static int read_packets(struct hs_import *import, struct hs_trace_decoder *decoder,
                         struct hs_profile **ret_profile)
 {

@@ -131,8 +131,8 @@ struct hs_import {
 struct hs_import_sequence *hs_import_sequence(struct hs_import *import,
                                               const Hs__Pb__TracePacket *packet,
                                               struct hs_trace_state *state, bool has_samples);
-/* Clears the state of a sequence: what it interned, totals and incomplete dumps. No later packet may
- * refer to them. */
+/* Clears the state of a sequence: what it interned, totals and incomplete dumps. No later packet
+ * may refer to them. */
 void hs_import_sequence_clear(struct hs_import *import, struct hs_import_sequence *sequence);
 /* Frees all sequences. */
 void hs_import_sequences_deinit(struct hs_import *import);

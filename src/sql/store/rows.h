@@ -1,13 +1,13 @@
 /*
  * The rows of one SQL table in memory: cells of 64 bits, row after row.
  *
- * Adding a row to a table costs a copy of a few words. An index of a column is built when a query
- * first looks up a value of that column, and an order by columns when a query first asks for that
- * order. rows_module.h makes the rows visible to SQLite.
+ * Adding a row to a table costs a copy of a few words. The hash index of a column is built when a
+ * query first looks up a value in that column, and a sorted list of all rows when a query first
+ * needs that order. rows_module.h makes the rows visible to SQLite.
  *
- * Holds     rows are added only until the first query, and never changed after it. Texts are
- *           numbers of strings of sql_store.h; doubles are stored as their bits. HS_ROWS_NULL is
- *           NULL in a column of any type.
+ * Holds     rows are added only until the first query, and never changed after it. The cell of a
+ *           text holds the id of a string in sql_store.h; the cell of a double holds its bits.
+ *           HS_ROWS_NULL is NULL in a column of any type.
  * Threads   one user.
  * Fails     -ENOMEM, and -EOVERFLOW after 2^31 rows; the table stays unchanged.
  */
@@ -24,7 +24,7 @@
 #define HS_ROWS_NONE        UINT32_MAX
 
 enum hs_rows_type {
-    HS_ROWS_NUMBER, /* the number of the row, which is not stored */
+    HS_ROWS_NUMBER, /* the row number; computed, not stored */
     HS_ROWS_INT,
     HS_ROWS_REAL,
     HS_ROWS_TEXT,
@@ -34,7 +34,7 @@ struct hs_rows_column {
     const char *name;
     size_t name_bytes;
     enum hs_rows_type type;
-    uint32_t cell; /* in the row */
+    uint32_t cell; /* index of its cell within a row */
 };
 
 /* A hash table of chains: rows of equal value are linked in ascending order. */
@@ -65,11 +65,12 @@ struct hs_rows {
     uint32_t count;
     size_t capacity; /* capacity of `cells` */
     struct hs_rows_index indexes[HS_ROWS_COLUMNS_MAX];
-    double per_value[HS_ROWS_COLUMNS_MAX]; /* 0: not determined yet */
-    struct hs_rows_order *orders;          /* the orders that queries have asked for */
+    /* for each column, the estimated number of rows per value; 0: not computed yet */
+    double per_value[HS_ROWS_COLUMNS_MAX];
+    struct hs_rows_order *orders; /* the orders that queries have asked for */
 };
 
-/* Initialises a table. `columns` is "name type name type ...", where a type is one of # int real
+/* Initializes a table. `columns` is "name type name type ...", where a type is one of # int real
  * text; the text must stay valid. */
 void hs_rows_init(struct hs_rows *rows, const char *name, const char *columns);
 /* Frees cells, indexes and orders. */
@@ -111,8 +112,8 @@ int hs_rows_index(struct hs_rows *rows, uint32_t column);
 /* The first row with this value, and the next one after `row`; HS_ROWS_NONE: there is none. */
 uint32_t hs_rows_first(const struct hs_rows *rows, uint32_t column, int64_t value);
 uint32_t hs_rows_next(const struct hs_rows *rows, uint32_t column, uint32_t row, int64_t value);
-/* An order by these columns: numbers by size, NULL first; texts by their numbers, so that equal
- * ones are adjacent. The order belongs to the rows. NULL: out of memory. */
+/* Returns all rows sorted by these columns: numbers by value, NULL first; texts by string id, so
+ * that equal texts are adjacent. The list belongs to the rows. NULL: out of memory. */
 const struct hs_rows_order *hs_rows_order(struct hs_rows *rows, const uint8_t *columns,
                                           uint32_t column_count);
 /* An estimate of how many rows have the same value. */

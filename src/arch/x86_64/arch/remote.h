@@ -32,8 +32,8 @@
 #define HS_REMOTE_RED_ZONE_BYTES 128U
 #define HS_REMOTE_ARGUMENTS_MAX  6U
 /* Waiting system calls that exist only on older architectures, such as this one. */
-#define HS_REMOTE_OLD_WAITS       { SYS_poll, 0 }, { SYS_select, 0 }, { SYS_pause, 0 }, { SYS_accept, 0 },
-#define HS_REMOTE_OLD_EPOLL_WAITS { SYS_epoll_wait, 4 },
+#define HS_REMOTE_OLD_WAITS { SYS_poll, 0 }, { SYS_select, 0 }, { SYS_pause, 0 }, { SYS_accept, 0 },
+#define HS_REMOTE_OLD_EPOLL { SYS_epoll_wait, 4 },
 
 /* A stopped thread's registers. */
 struct hs_remote_regs {
