@@ -170,8 +170,8 @@ static void add_total(const struct hs_report *report, struct hs_table *table, co
     figure = hs_figure_of(amount, true);
     hs_format_margin(text, true, &figure);
     bool has_margin = text[0] && !is_lossy && hs_report_fits(report, COUNT_MARGIN_COLUMNS_MIN);
-    hs_table_cell(table, "%s%s%s", amount->has_sample_counts ? "samples" : "objects",
-                  has_margin ? " " : "", has_margin ? text : "");
+    hs_table_cell(table, "%s%s%s", has_margin ? text : "", has_margin ? " " : "",
+                  amount->has_sample_counts ? "samples" : "objects");
     hs_table_cell(table, "%s", has_room_for_remarks(report) ? remark : "");
 }
 

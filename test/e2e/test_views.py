@@ -157,7 +157,7 @@ def test_sampled_figures_carry_margins(report, sampled, heapscope):
     assert peak["bytes_high"] == pytest.approx(peak["bytes"] + peak["bytes_margin"])
     # Few samples: the sides differ, and the upper one is larger.
     text = heapscope("report", sampled).stdout
-    below, above = re.search(r"peak .* −([0-9.]+) \+([0-9.]+) KiB .* objects −", text).groups()
+    below, above = re.search(r"peak .* −([0-9.]+) \+([0-9.]+) KiB .* −[0-9,]+ \+[0-9,]+ objects", text).groups()
     assert 0 < float(below) < float(above)
 
 
