@@ -16,6 +16,7 @@
 #include "collect/attach/embedded_allocator.h"
 #include "collect/launch.h"
 #include "collect/relay.h"
+#include "rt/check.h"
 #include "rt/clock.h"
 #include "util/fd_limit.h"
 
@@ -355,26 +356,30 @@ static void fill_result(const struct hs_program_run *run, uint64_t running_count
              run->own_malloc_why);
 }
 
-int hs_program_run_go(struct hs_program_run *run, struct hs_session *session,
-                      struct hs_program_run_result *ret_result)
+int hs_program_run_prepare(struct hs_program_run *run, struct hs_session *session)
 {
     int r = hs_relay_start(&run->relay);
     if (r < 0) {
         return r;
     }
     hs_fd_limit_raise();
-    run->session = session;
     run->relay.is_usr1_ours = run->config.is_dumping_at_usr1;
     r = hs_hub_start(run->hub, session, now_ns(), NULL, NULL);
+    if (r == 0) {
+        run->session = session;
+    }
+    return r;
+}
+
+int hs_program_run_go(struct hs_program_run *run, struct hs_program_run_result *ret_result)
+{
+    HS_ASSERT(run->session);
+    int r = hs_launch_go(&run->launch);
     if (r < 0) {
+        hs_hub_stop(run->hub, run->session, now_ns());
         return r;
     }
-    r = hs_launch_go(&run->launch);
-    if (r < 0) {
-        hs_hub_stop(run->hub, session, now_ns());
-        return r;
-    }
-    hs_session_begin_recording(session, now_ns());
+    hs_session_begin_recording(run->session, now_ns());
     record(run);
     uint64_t running_count = wind_up(run);
     waitpid(run->pid, NULL, 0);

@@ -8,7 +8,8 @@
  *     hs_program_run_new(&config, &run);             the program is forked, and waits
  *     pid = hs_program_run_pid(run);                 time to open the output file
  *     hs_session_new(&settings, ..., &session);      settings.is_taking_announced
- *     hs_program_run_go(run, session, &result);      runs it to its end; the session is over then
+ *     hs_program_run_prepare(run, session);
+ *     hs_program_run_go(run, &result);               runs it to its end; the session is over then
  *     hs_program_run_free(run);
  *
  * What happens to the profile never changes what happens to the program: when the trace cannot be
@@ -67,17 +68,22 @@ struct hs_program_run_result {
 
 struct hs_program_run;
 
-/* Forks the program, which waits until hs_program_run_go(). 0 or -errno. */
+/* Forks a child, which waits until hs_program_run_go() and then executes the program. 0 or
+ * -errno. */
 int hs_program_run_new(const struct hs_program_run_config *config, struct hs_program_run **ret_run);
 /* The program's pid. */
 pid_t hs_program_run_pid(const struct hs_program_run *run);
 /* The processes that announced themselves and still run. */
 struct hs_registry *hs_program_run_registry(struct hs_program_run *run);
 
-/* Runs the program to its end; the session records it, and is over afterwards. 0: the program ran,
- * and the result is filled in. -errno: of execve(2), or of the preparation; then nothing ran. */
-int hs_program_run_go(struct hs_program_run *run, struct hs_session *session,
-                      struct hs_program_run_result *ret_result);
+/* Takes over the signals of the process, and begins the session. 0 or -errno; the program has not
+ * run yet. */
+int hs_program_run_prepare(struct hs_program_run *run, struct hs_session *session);
+
+/* Runs the program to its end, after hs_program_run_prepare(); the session records it, and is over
+ * afterwards. 0: the program ran, and the result is filled in. Otherwise the -errno of execve(2):
+ * the program did not run. */
+int hs_program_run_go(struct hs_program_run *run, struct hs_program_run_result *ret_result);
 
 /* Frees it; NULL is allowed. If the program has not run, the forked child ends without having run
  * anything. Returns NULL. */

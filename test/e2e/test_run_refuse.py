@@ -381,3 +381,14 @@ def test_names_with_blanks(dist, tmp_path, report):
     for link in pathlib.Path("/tmp").glob("heapscope-??????/*.so"):
         with contextlib.suppress(FileNotFoundError):  # one of another test, whose program ended just now
             assert not link.readlink().is_relative_to(copy)
+
+
+def test_heapscope_cannot_take_over_the_signals(dist, folder):
+    """The message and the status say that heapscope failed, and not that the program cannot be executed (126)."""
+    done = subprocess.run(
+        ["strace", "-f", "-o", "/dev/null", "-e", "inject=signalfd4:error=EMFILE",
+         dist / "bin" / "heapscope", "run", "--", "/bin/echo", "it ran"],
+        capture_output=True, text=True, check=False,
+    )
+    refused(done, 1, "cannot record /bin/echo: Too many open files", "it was not started")
+    assert is_empty(folder)

@@ -243,7 +243,7 @@ def test_a_stopped_collector_is_not_waited_for(record, heapscope):
     it.process.send_signal(signal.SIGSTOP)
     start = time.monotonic()
     done = heapscope("snapshot", "-p", it.pid)
-    assert done.returncode == 1 and f"process {it.process.pid}, which records, does not answer" in done.stderr
+    assert done.returncode == 1 and f"process {it.process.pid}, which makes a recording, does not answer" in done.stderr
     assert time.monotonic() - start < 10
     it.process.send_signal(signal.SIGCONT)
 

@@ -259,6 +259,25 @@ static void finish(struct run *run)
     }
 }
 
+/* Runs the program and writes the file. Returns heapscope's exit status. */
+static int run_program(struct run *run)
+{
+    int r = hs_program_run_prepare(run->program_run, run->own.session);
+    if (r < 0) {
+        hs_message("cannot record %s: %s; it was not started", run->program[0], strerror(-r));
+        return HS_EXIT_STATUS_FAILED;
+    }
+    r = hs_program_run_go(run->program_run, &run->result);
+    if (r < 0) {
+        return say_not_started(run, -r);
+    }
+    outlive_signals();
+    int status = status_of(&run->result);
+    run->program_run = hs_program_run_free(run->program_run);
+    finish(run);
+    return status;
+}
+
 static int record(struct run *run)
 {
     const struct hs_program_run_config config = {
@@ -280,17 +299,7 @@ static int record(struct run *run)
         return status;
     }
     if (begin_session(run) == 0) {
-        r = hs_program_run_go(run->program_run, run->own.session, &run->result);
-        if (r < 0) {
-            status = say_not_started(run, -r);
-        } else {
-            outlive_signals();
-            status = status_of(&run->result);
-        }
-        run->program_run = hs_program_run_free(run->program_run);
-        if (r == 0) {
-            finish(run);
-        }
+        status = run_program(run);
     }
     hs_program_run_free(run->program_run);
     return status;
