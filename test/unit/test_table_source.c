@@ -14,7 +14,23 @@
 #include "sql/database.h"
 #include "sql/language/named_tables.h"
 #include "sql/store/table_names.h"
+#include "trace/trace_decoder.h"
 #include "trace_bytes.h"
+
+/* How often a file was read; the linker's --wrap leads the calls of the library here. */
+static unsigned pass_count;
+
+int __real_hs_trace_decoder_run(struct hs_trace_decoder *decoder, const struct hs_trace_sink *sink,
+                                const struct hs_trace_sink *second, bool *ret_is_second_full);
+int __wrap_hs_trace_decoder_run(struct hs_trace_decoder *decoder, const struct hs_trace_sink *sink,
+                                const struct hs_trace_sink *second, bool *ret_is_second_full);
+
+int __wrap_hs_trace_decoder_run(struct hs_trace_decoder *decoder, const struct hs_trace_sink *sink,
+                                const struct hs_trace_sink *second, bool *ret_is_second_full)
+{
+    pass_count++;
+    return __real_hs_trace_decoder_run(decoder, sink, second, ret_is_second_full);
+}
 
 static int add_row(void *ctx, int count, char **values, char **names)
 {
@@ -83,6 +99,31 @@ static void test_same_rows(void **state)
     hs_buf_deinit(&file);
 }
 
+/* A file is read once for both kinds of tables, and twice only if it is damaged, or if the second
+ * kind was not expected. */
+static void test_one_pass(void **state)
+{
+    (void)state;
+    struct hs_buf file = HS_BUF_INIT, rows = HS_BUF_INIT;
+    struct hs_trace_writer *writer = writer_to(&file, 5);
+    dump_and_free(writer, fixture_typical(100, 20, 4, 1000));
+    finish_writer(writer);
+    for (int is_profile_first = 0; is_profile_first < 2; is_profile_first++) {
+        pass_count = 0;
+        read_all(&rows, HS_SQL_PACKETS | HS_SQL_PROFILE, &file, is_profile_first);
+        assert_int_equal(pass_count, 1);
+        pass_count = 0;
+        read_all(&rows, HS_SQL_PACKETS, &file, is_profile_first);
+        assert_int_equal(pass_count, 2);
+    }
+    memset(file.data + file.bytes / 2, 0xff, 40); /* damaged */
+    pass_count = 0;
+    read_all(&rows, HS_SQL_PACKETS | HS_SQL_PROFILE, &file, false);
+    assert_int_equal(pass_count, 2);
+    hs_buf_deinit(&rows);
+    hs_buf_deinit(&file);
+}
+
 static void test_named_tables(void **state)
 {
     (void)state;
@@ -115,6 +156,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_rows),
+        cmocka_unit_test(test_one_pass),
         cmocka_unit_test(test_named_tables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
