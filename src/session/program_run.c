@@ -108,7 +108,6 @@ static bool keep_back(void *ctx, struct hs_target *target)
 {
     struct hs_program_run *run = ctx;
     if (target->process.pid != run->pid) {
-        run->has_others = true;
         return false;
     }
     run->has_root_executed |= run->root_last || target->process.exit_kind == HS_EXIT_EXECUTED;
@@ -137,6 +136,12 @@ static void on_waiting(void *ctx, struct hs_pending_client *pending, int connect
     if (run->config.on_unseen) {
         run->config.on_unseen(run->config.ctx, pending->pid, own.words);
     }
+}
+
+static void on_change(void *ctx, struct hs_target *target)
+{
+    struct hs_program_run *run = ctx;
+    run->has_others |= target->process.pid != run->pid;
 }
 
 static void on_look(void *ctx, const struct hs_target *target)
@@ -169,6 +174,7 @@ static void on_over(void *ctx, struct hs_session *session)
 static int open_hub(struct hs_program_run *run)
 {
     struct hs_hub_config config = { .keep_back = keep_back,
+                                    .on_change = on_change,
                                     .on_waiting = on_waiting,
                                     .on_look = run->config.on_look ? on_look : NULL,
                                     .on_peer = run->config.on_peer ? on_peer : NULL,
@@ -343,7 +349,10 @@ static void fill_result(const struct hs_program_run *run, uint64_t running_count
         .exit_kind = run->exit_kind,
         .exit_value = run->exit_value,
         .has_root_image = run->has_root_image,
-        .has_silent_children = run->had_children && !run->has_others && run->config.is_following,
+        /* Children that start after the time is over are not recorded. */
+        .has_silent_children =
+            run->had_children && !run->has_others && !run->is_time_over && run->config.is_following,
+        .is_time_over = run->is_time_over,
         .image_count = registry->image_count,
         .running_count = running_count,
         .unseen_count = registry->unseen_count,

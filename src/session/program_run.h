@@ -58,6 +58,7 @@ struct hs_program_run_result {
     bool has_silent_children;  /* it started processes, and none of them announced itself */
     uint64_t image_count;      /* process images that announced themselves */
     uint64_t running_count;    /* images that still ran when the recording ended */
+    bool is_time_over;         /* the session's duration ended the recording, not the program */
     uint64_t stranger_count;   /* refused connections of other users */
     uint64_t unseen_count;     /* processes that ended before they had announced themselves */
     uint64_t bad_count;        /* images that could not be read */

@@ -172,6 +172,17 @@ def test_scheduled_dumps(run):
     assert live[-2] > live[0] + 500_000
 
 
+def test_children_that_outlive_the_duration(heapscope, report, tmp_path):
+    """They are recorded, so it is not said that nothing was recorded of the program's children."""
+    code = f"subprocess.run([{PYTHON!r}, '-c', 'x = bytes(300000); import time; time.sleep(1)'])"
+    done = heapscope("run", "-d", "500ms", "-o", tmp_path / "x", "--", *python(code))
+    assert done.returncode == 0
+    assert len(report(tmp_path / "x")["processes"]) == 2
+    assert "nothing was recorded" not in done.stderr
+    said = "2 processes were still running; their heap is recorded as it was when the time of --duration was over"
+    assert said in " ".join(done.stderr.split()), done.stderr
+
+
 def test_processes_that_stay(heapscope, report, tmp_path):
     """A child in the background: its heap is recorded as it was, and it continues unharmed."""
     mark, stop = tmp_path / "mark", tmp_path / "stop"
@@ -184,7 +195,7 @@ open("{mark}", "w").write("fine")
     script = f"{PYTHON} -c '{PRELUDE + code}' >/dev/null 2>&1 & sleep 0.7"
     done = heapscope("run", "-o", tmp_path / "x", "--", "/bin/sh", "-c", script)
     assert done.returncode == 0
-    assert "1 process still runs" in done.stderr
+    assert "1 process is still running; its heap is recorded as it was when the program ended" in done.stderr
     process = next(p for p in report(tmp_path / "x")["processes"] if p["name"] == "python3")
     assert process["live"]["bytes"] > 300000
     assert "exit_status" not in process

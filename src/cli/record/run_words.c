@@ -76,11 +76,13 @@ void hs_run_words_gaps(const char *program, const struct hs_program_run_result *
                    result->stranger_count == 1 ? "was" : "were");
     }
     if (result->running_count > 0) {
-        hs_message_info("%llu process%s still run%s; %s heap is recorded as it was when %s ended",
-                        (unsigned long long)result->running_count,
-                        result->running_count == 1 ? "" : "es",
-                        result->running_count == 1 ? "s" : "",
-                        result->running_count == 1 ? "its" : "their", program);
+        bool is_one = result->running_count == 1;
+        hs_message_info("%llu process%s %s still running; %s heap is recorded as it was when %s",
+                        (unsigned long long)result->running_count, is_one ? "" : "es",
+                        result->is_time_over ? (is_one ? "was" : "were") : (is_one ? "is" : "are"),
+                        is_one ? "its" : "their",
+                        result->is_time_over ? "the time of --duration was over"
+                                             : "the program ended");
     }
 }
 
