@@ -403,6 +403,36 @@ static void test_real_child(void **state)
     assert_int_equal(it.verdict, HS_INELIGIBLE_SELF);
 }
 
+/* By kernel.yama.ptrace_scope 1, a process may trace the children of its children, and neither its
+ * parent nor the other children of its parent. */
+static void test_real_descendants(void **state)
+{
+    (void)state;
+    struct hs_eligibility it;
+    int pids[2];
+    pid_t grandchild = 0;
+    assert_int_equal(pipe(pids), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        pid_t pid = start_child(do_nothing);
+        _exit(write(pids[1], &pid, sizeof(pid)) == sizeof(pid) ? pause() : 1);
+    }
+    assert_int_equal(read(pids[0], &grandchild, sizeof(grandchild)), sizeof(grandchild));
+    hs_eligibility_check(child, &it);
+    assert_true(it.is_descendant);
+    hs_eligibility_check(grandchild, &it);
+    assert_true(it.is_descendant);
+    hs_eligibility_check(getppid(), &it);
+    assert_true(it.exists && !it.is_descendant);
+    /* Its parent is gone, so it is not below this process any more. */
+    end_child(child);
+    hs_eligibility_check(grandchild, &it);
+    assert_true(it.exists && !it.is_descendant);
+    kill(grandchild, SIGKILL);
+    close(pids[0]);
+    close(pids[1]);
+}
+
 static void test_real_child_that_hides(void **state)
 {
     (void)state;
@@ -432,6 +462,7 @@ int main(void)
         cmocka_unit_test(test_our_capability_counts_below_us_only),
         cmocka_unit_test(test_what_is_missing_is_unknown),
         cmocka_unit_test(test_real_child),
+        cmocka_unit_test(test_real_descendants),
         cmocka_unit_test(test_real_child_that_hides),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
