@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -237,6 +238,37 @@ static void test_what_is_no_name_of_a_target(void **state)
     assert_true(hs_handover_v1_parse_target("hs1-target-1-2-3-4-5-6-7-8-9-10", &got));
 }
 
+/* The numbers of an older daemon's jobs are used, also those of jobs that cannot continue. */
+static void test_numbers_of_an_older_version(void **state)
+{
+    (void)state;
+    struct hs_fdstore_items items = { 0 };
+    struct hs_handover handover;
+    int about[2] = { memfd_create("about", MFD_CLOEXEC), memfd_create("about", MFD_CLOEXEC) };
+    int files[2] = { memfd_create("file", MFD_CLOEXEC), open("/", O_RDONLY | O_DIRECTORY) }, sock;
+    Hs__Ctl__KeptJob job = HS__CTL__KEPT_JOB__INIT;
+    uint8_t body[16];
+    job.has_number = true;
+    job.number = 6;
+    struct hs_handover_v1_head head = { .version = 1, .body_bytes = 2 };
+    assert_int_equal(hs__ctl__kept_job__pack(&job, body), head.body_bytes);
+    assert_int_equal(pwrite(about[0], &head, sizeof(head), 0), sizeof(head));
+    assert_int_equal(pwrite(about[0], body, 2, sizeof(head)), 2);
+    hs_fdstore_items_add(&items, "hs1-about-6", &about[0], 1);
+    hs_fdstore_items_add(&items, "hs1-order-6", files, 2);
+    const struct hs_fdstore store = make_store(&sock);
+    assert_int_equal(hs_handover_open(&store, &items, &handover), 0);
+    hs_handover_v1_convert(&handover, &items);
+    assert_int_equal(handover.last_job, 6);
+    assert_non_null(hs_fdstore_items_find(&items, "hs1-files-6"));
+    hs_fdstore_items_add(&items, "hs1-about-9", &about[1], 1); /* too little to continue it */
+    hs_handover_v1_convert(&handover, &items);
+    assert_int_equal(handover.last_job, 9);
+    hs_handover_close(&handover);
+    hs_fdstore_items_deinit(&items);
+    close(sock);
+}
+
 /* --- descriptors ------------------------------------------------------------------------------ */
 
 static void test_messages(void **state)
@@ -324,6 +356,7 @@ int main(void)
         cmocka_unit_test(test_a_broken_state),
         cmocka_unit_test(test_a_target_in_a_name),
         cmocka_unit_test(test_what_is_no_name_of_a_target),
+        cmocka_unit_test(test_numbers_of_an_older_version),
         cmocka_unit_test(test_messages),
         cmocka_unit_test(test_items),
     };

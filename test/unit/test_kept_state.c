@@ -118,6 +118,55 @@ static void test_progress(void **state)
     hs_kept_state_close(&kept);
 }
 
+/* A number that is used again after it was dropped is another job or target: what was written
+ * before the drop is over, and what is written after it holds. */
+static void test_a_number_that_is_used_again(void **state)
+{
+    (void)state;
+    struct hs_kept_state kept, compact;
+    Hs__Ctl__KeptState *read;
+    Hs__Ctl__KeptJob job = HS__CTL__KEPT_JOB__INIT, *jobs[1] = { &job };
+    Hs__Ctl__KeptProgress progress = HS__CTL__KEPT_PROGRESS__INIT, *all[1] = { &progress };
+    Hs__Ctl__KeptState with_job = HS__CTL__KEPT_STATE__INIT, with_progress = with_job,
+                       with_drop = with_job;
+    uint64_t number = 5;
+    job.has_number = job.has_uid = progress.has_job = progress.has_dump_count = true;
+    job.number = progress.job = number;
+    with_job.n_jobs = with_progress.n_progress = with_drop.n_dropped_jobs = 1;
+    with_job.jobs = jobs;
+    with_progress.progress = all;
+    with_drop.dropped_jobs = &number;
+    assert_int_equal(hs_kept_state_new(&kept), 0);
+    job.uid = 1;
+    progress.dump_count = 300; /* a varint of two bytes */
+    assert_int_equal(hs_kept_state_append(&kept, &with_job), 0);
+    assert_int_equal(hs_kept_state_append(&kept, &with_progress), 0);
+    assert_int_equal(hs_kept_state_append(&kept, &with_drop), 0);
+    append_target(&kept, 7, 70);
+    drop_target(&kept, 7);
+    assert_int_equal(hs_kept_state_read(&kept, &read), 0);
+    assert_true(read->n_jobs == 0 && read->n_targets == 0 && read->last_job == 5);
+    hs__ctl__kept_state__free_unpacked(read, NULL);
+
+    job.uid = 2;
+    assert_int_equal(hs_kept_state_append(&kept, &with_job), 0);
+    append_target(&kept, 7, 71);
+    static const uint64_t rows[][2] = { { 7, 71 } };
+    assert_targets(&kept, rows, 1, 7);
+    assert_int_equal(hs_kept_state_compact(&kept, &compact), 0);
+    for (int is_compact = 0; is_compact < 2; is_compact++) {
+        assert_int_equal(hs_kept_state_read(is_compact ? &compact : &kept, &read), 0);
+        assert_int_equal(read->n_jobs, 1);
+        assert_int_equal(read->jobs[0]->uid, 2);
+        assert_null(read->jobs[0]->progress); /* that of the first job is over, too */
+        hs__ctl__kept_state__free_unpacked(read, NULL);
+    }
+    drop_target(&kept, 7);
+    assert_targets(&kept, NULL, 0, 7);
+    hs_kept_state_close(&compact);
+    hs_kept_state_close(&kept);
+}
+
 static void test_a_write_that_was_interrupted(void **state)
 {
     (void)state;
@@ -226,6 +275,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_last_holds),
         cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_a_number_that_is_used_again),
         cmocka_unit_test(test_a_write_that_was_interrupted),
         cmocka_unit_test(test_what_is_no_state),
         cmocka_unit_test(test_one_process_finishes),

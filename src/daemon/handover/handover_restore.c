@@ -116,14 +116,13 @@ static int resume_job(const struct hs_handover_parts *parts, struct hs_recording
     return r;
 }
 
-static struct hs_recording_job *make_job(const Hs__Ctl__KeptJob *kept,
-                                         struct hs_fdstore_item *files,
-                                         const struct hs_job_lock *lock)
+static int make_job(const Hs__Ctl__KeptJob *kept, struct hs_fdstore_item *files,
+                    const struct hs_job_lock *lock, struct hs_recording_job **ret_job)
 {
     const struct hs_user_rights rights = { kept->uid, kept->gid, kept->group, kept->n_group };
     struct hs_recording_job *job = hs_recording_job_new(&rights);
     if (!job) {
-        return NULL;
+        return -ENOMEM;
     }
     take_two(files, S_IFDIR, &job->file.folder_fd, &job->file.file_fd);
     job->number = kept->number;
@@ -131,11 +130,17 @@ static struct hs_recording_job *make_job(const Hs__Ctl__KeptJob *kept,
     job->is_inherited = job->is_kept = true;
     job->lock = *lock;
     strncpy(job->name, kept->session, sizeof(job->name) - 1);
-    return job->file.file_fd >= 0 && job->file.folder_fd >= 0 &&
-                   hs_recording_file_set_names(&job->file, kept->start->temp_name,
-                                               kept->start->final_name, kept->start->path)
-               ? job
-               : hs_recording_job_free(job);
+    int r = job->file.file_fd < 0 || job->file.folder_fd < 0 ? -EBADF
+            : hs_recording_file_set_names(&job->file, kept->start->temp_name,
+                                          kept->start->final_name, kept->start->path)
+                ? 0
+                : -EBADMSG;
+    if (r < 0) {
+        hs_recording_job_free(job);
+        return r;
+    }
+    *ret_job = job;
+    return 0;
 }
 
 /* Is there enough to continue the job? */
@@ -158,8 +163,9 @@ static void restore_job(const struct hs_handover_parts *parts, struct hs_fdstore
         hs_handover_drop_job(parts->handover, kept->number);
         return;
     }
-    struct hs_recording_job *job = make_job(kept, files, &lock);
-    int r = job ? hs_recording_job_add(parts->jobs, job) : -ENOMEM;
+    struct hs_recording_job *job = NULL;
+    int r = make_job(kept, files, &lock, &job);
+    r = r < 0 ? r : hs_recording_job_add(parts->jobs, job);
     if (r < 0) {
         hs_recording_job_free(job);
         hs_daemon_log("session %s cannot continue: %s", kept->session, strerror(-r));
@@ -274,7 +280,7 @@ static size_t restore_targets(const struct hs_handover_parts *parts, struct hs_f
         if (r < 0) {
             hs_daemon_log("process %u is no longer recorded: %s", kept->pid, strerror(-r));
         }
-        count++;
+        count += r == 0;
     }
     return count;
 }
@@ -306,6 +312,7 @@ void hs_handover_restore(const struct hs_handover_parts *parts, struct hs_fdstor
     int r = hs_kept_state_read(&parts->handover->state, &state);
     if (r < 0) {
         hs_daemon_log("what the previous daemon kept is lost: %s", strerror(-r));
+        remove_nameless(parts->handover, items);
         return;
     }
     /* Jobs and targets are sorted by number. The oldest sessions first: if several match a process,

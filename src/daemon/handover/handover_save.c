@@ -393,6 +393,9 @@ int hs_handover_put_job(struct hs_handover *handover, const Hs__Ctl__KeptJob *jo
     Hs__Ctl__KeptJob *jobs[1] = { (Hs__Ctl__KeptJob *)(uintptr_t)job };
     hs_handover_name(HS_HANDOVER_FILES, job->number, name);
     hs_fdstore_put(&handover->store, name, fds, 2);
+    if (job->number > handover->last_job) {
+        handover->last_job = job->number;
+    }
     change.n_jobs = 1;
     change.jobs = jobs;
     return append(handover, &change);

@@ -55,8 +55,8 @@ struct hs_handover {
     int locks_fd;                   /* -1: nothing is kept */
     struct hs_held_target *targets; /* those in the store */
     size_t target_count, target_capacity;
-    uint64_t last_job, last_target; /* the largest numbers that the previous daemons used, and of
-                                     * targets also ours */
+    uint64_t last_job,
+        last_target; /* the largest numbers that this daemon or a previous one used */
 };
 
 #define HS_HANDOVER_NONE                                                                           \

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "daemon/daemon_log.h"
+#include "util/parse.h"
 
 #define HS_V1_BODY_MAX (1U << 24)
 #define HS_V1_FILES    HS_HANDOVER_PREFIX "order-"
@@ -164,6 +165,10 @@ static void convert_job(struct hs_handover *handover, struct hs_fdstore_items *i
     struct hs_handover_v1_head head;
     char files_name[HS_FDSTORE_NAME_MAX + 1];
     const char *number = about->name + strlen(HS_V1_ABOUT);
+    uint64_t used = 0;
+    if (hs_parse_number(number, &used) == 0 && used > handover->last_job) {
+        handover->last_job = used; /* also if the job cannot be continued */
+    }
     snprintf(files_name, sizeof(files_name), HS_V1_FILES "%s", number);
     struct hs_fdstore_item *files = hs_fdstore_items_find(items, files_name);
     Hs__Ctl__KeptJob *kept =

@@ -87,12 +87,63 @@ int hs_kept_state_append(struct hs_kept_state *state, const Hs__Ctl__KeptState *
     return r;
 }
 
+/* --- the order of writing --------------------------------------------------------------------- */
+
+/* Unpacking a state keeps the order within each list, but not between a list and the drops from it.
+ * A cursor finds that order in the packed state, which has been unpacked without an error. */
+struct cursor {
+    const uint8_t *packed;
+    size_t off, bytes;
+};
+
+enum field {
+    FIELD_JOBS = 1,
+    FIELD_TARGETS = 2,
+    FIELD_PROGRESS = 3,
+    FIELD_DROPPED_JOBS = 4,
+    FIELD_DROPPED_TARGETS = 5,
+};
+
+static uint64_t take_varint(struct cursor *cursor)
+{
+    uint64_t value = 0;
+    bool is_more = true;
+    for (unsigned shift = 0; is_more && shift < 64 && cursor->off < cursor->bytes; shift += 7) {
+        uint8_t byte = cursor->packed[cursor->off++];
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        is_more = (byte & 0x80) != 0;
+    }
+    return value;
+}
+
+static void skip(struct cursor *cursor, uint64_t bytes)
+{
+    size_t left = cursor->bytes - cursor->off;
+    cursor->off += bytes < left ? (size_t)bytes : left;
+}
+
+/* Finds the next value of this field. Returns its place; SIZE_MAX: there is none any more. */
+static size_t next_place(struct cursor *cursor, enum field field)
+{
+    while (cursor->off < cursor->bytes) {
+        size_t place = cursor->off;
+        uint64_t tag = take_varint(cursor);
+        uint64_t value = (tag & 7) == 0 || (tag & 7) == 2 ? take_varint(cursor) : 0;
+        skip(cursor, (tag & 7) == 2 ? value : (tag & 7) == 1 ? 8 : (tag & 7) == 5 ? 4 : 0);
+        if (tag >> 3 == field) {
+            return place;
+        }
+    }
+    return SIZE_MAX;
+}
+
 /* --- what holds ------------------------------------------------------------------------------- */
 
-/* A message of a state, with its number and its place in the order of writing. */
+/* A message of a state or, with NULL, that its number was dropped; and its place in the order of
+ * writing. */
 struct numbered {
     uint64_t number;
-    size_t idx;
+    size_t place;
     ProtobufCMessage *message;
 };
 
@@ -102,33 +153,25 @@ static int by_number(const void *a, const void *b)
     if (x->number != y->number) {
         return x->number > y->number ? 1 : -1;
     }
-    return x->idx > y->idx ? 1 : -1;
+    return x->place > y->place ? 1 : -1;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x == y ? 0 : x > y ? 1 : -1;
-}
-
-static bool is_in(uint64_t number, const uint64_t *sorted, size_t count)
-{
-    return count > 0 && bsearch(&number, sorted, count, sizeof(number), by_value) != NULL;
-}
-
-/* Leaves the last message of each number in `messages`, sorted, without the numbers in `dropped`;
- * frees the others. Returns how many are left. */
-static size_t keep_last(struct numbered *messages, size_t count, const uint64_t *dropped,
-                        size_t dropped_count)
+/* Adds the dropped numbers to the `count` messages. Then leaves the last message of each number,
+ * sorted, unless the number was dropped later; frees the others. Returns how many are left. */
+static size_t keep_last(struct numbered *list, size_t count, struct cursor state,
+                        enum field dropped_field, const uint64_t *dropped, size_t dropped_count)
 {
     size_t kept = 0;
-    qsort(messages, count, sizeof(messages[0]), by_number);
+    for (size_t i = 0; i < dropped_count; i++) {
+        list[count++] = (struct numbered){ dropped[i], next_place(&state, dropped_field), NULL };
+    }
+    qsort(list, count, sizeof(list[0]), by_number);
     for (size_t i = 0; i < count; i++) {
-        bool is_last = i + 1 == count || messages[i + 1].number != messages[i].number;
-        if (is_last && !is_in(messages[i].number, dropped, dropped_count)) {
-            messages[kept++] = messages[i];
-        } else {
-            protobuf_c_message_free_unpacked(messages[i].message, NULL);
+        bool is_last = i + 1 == count || list[i + 1].number != list[i].number;
+        if (is_last && list[i].message) {
+            list[kept++] = list[i];
+        } else if (list[i].message) {
+            protobuf_c_message_free_unpacked(list[i].message, NULL);
         }
     }
     return kept;
@@ -139,39 +182,50 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static void reduce_jobs(Hs__Ctl__KeptState *kept, struct numbered *room)
+static void reduce_jobs(Hs__Ctl__KeptState *kept, const struct cursor *state, struct numbered *room)
 {
+    struct cursor at = *state;
     for (size_t i = 0; i < kept->n_jobs; i++) {
-        room[i] = (struct numbered){ kept->jobs[i]->number, i, &kept->jobs[i]->base };
-        kept->last_job = larger(kept->last_job, kept->jobs[i]->number);
+        Hs__Ctl__KeptJob *job = kept->jobs[i];
+        room[i] = (struct numbered){ job->number, next_place(&at, FIELD_JOBS), &job->base };
+        kept->last_job = larger(kept->last_job, job->number);
     }
-    kept->n_jobs = keep_last(room, kept->n_jobs, kept->dropped_jobs, kept->n_dropped_jobs);
+    kept->n_jobs = keep_last(room, kept->n_jobs, *state, FIELD_DROPPED_JOBS, kept->dropped_jobs,
+                             kept->n_dropped_jobs);
     for (size_t i = 0; i < kept->n_jobs; i++) {
         kept->jobs[i] = (Hs__Ctl__KeptJob *)(void *)room[i].message;
     }
 }
 
-static void reduce_targets(Hs__Ctl__KeptState *kept, struct numbered *room)
+static void reduce_targets(Hs__Ctl__KeptState *kept, const struct cursor *state,
+                           struct numbered *room)
 {
+    struct cursor at = *state;
     for (size_t i = 0; i < kept->n_targets; i++) {
-        room[i] = (struct numbered){ kept->targets[i]->number, i, &kept->targets[i]->base };
-        kept->last_target = larger(kept->last_target, kept->targets[i]->number);
+        Hs__Ctl__KeptTarget *target = kept->targets[i];
+        room[i] =
+            (struct numbered){ target->number, next_place(&at, FIELD_TARGETS), &target->base };
+        kept->last_target = larger(kept->last_target, target->number);
     }
-    kept->n_targets =
-        keep_last(room, kept->n_targets, kept->dropped_targets, kept->n_dropped_targets);
+    kept->n_targets = keep_last(room, kept->n_targets, *state, FIELD_DROPPED_TARGETS,
+                                kept->dropped_targets, kept->n_dropped_targets);
     for (size_t i = 0; i < kept->n_targets; i++) {
         kept->targets[i] = (Hs__Ctl__KeptTarget *)(void *)room[i].message;
     }
 }
 
 /* Gives each job its last progress. Jobs and progress are sorted by number. */
-static void reduce_progress(Hs__Ctl__KeptState *kept, struct numbered *room)
+static void reduce_progress(Hs__Ctl__KeptState *kept, const struct cursor *state,
+                            struct numbered *room)
 {
+    struct cursor at = *state;
     size_t job = 0;
     for (size_t i = 0; i < kept->n_progress; i++) {
-        room[i] = (struct numbered){ kept->progress[i]->job, i, &kept->progress[i]->base };
+        Hs__Ctl__KeptProgress *one = kept->progress[i];
+        room[i] = (struct numbered){ one->job, next_place(&at, FIELD_PROGRESS), &one->base };
     }
-    size_t count = keep_last(room, kept->n_progress, kept->dropped_jobs, kept->n_dropped_jobs);
+    size_t count = keep_last(room, kept->n_progress, *state, FIELD_DROPPED_JOBS, kept->dropped_jobs,
+                             kept->n_dropped_jobs);
     kept->n_progress = 0;
     for (size_t i = 0; i < count; i++) {
         while (job < kept->n_jobs && kept->jobs[job]->number < room[i].number) {
@@ -187,22 +241,17 @@ static void reduce_progress(Hs__Ctl__KeptState *kept, struct numbered *room)
     }
 }
 
-static int reduce(Hs__Ctl__KeptState *kept)
+static int reduce(Hs__Ctl__KeptState *kept, const struct cursor *state)
 {
-    size_t most = larger(larger(kept->n_jobs, kept->n_targets), kept->n_progress);
+    size_t most = larger(larger(kept->n_jobs, kept->n_targets), kept->n_progress) +
+                  larger(kept->n_dropped_jobs, kept->n_dropped_targets);
     struct numbered *room = malloc((most + 1) * sizeof(*room));
     if (!room) {
         return -ENOMEM;
     }
-    if (kept->n_dropped_jobs > 0) {
-        qsort(kept->dropped_jobs, kept->n_dropped_jobs, sizeof(uint64_t), by_value);
-    }
-    if (kept->n_dropped_targets > 0) {
-        qsort(kept->dropped_targets, kept->n_dropped_targets, sizeof(uint64_t), by_value);
-    }
-    reduce_jobs(kept, room);
-    reduce_targets(kept, room);
-    reduce_progress(kept, room);
+    reduce_jobs(kept, state, room);
+    reduce_targets(kept, state, room);
+    reduce_progress(kept, state, room);
     kept->n_dropped_jobs = kept->n_dropped_targets = 0;
     kept->has_last_job = kept->has_last_target = true;
     free(room);
@@ -219,8 +268,9 @@ int hs_kept_state_read(const struct hs_kept_state *state, Hs__Ctl__KeptState **r
     Hs__Ctl__KeptState *kept = got == (ssize_t)state->bytes
                                    ? hs__ctl__kept_state__unpack(NULL, state->bytes, packed)
                                    : NULL;
+    const struct cursor whole = { .packed = packed, .bytes = state->bytes };
+    int r = kept ? reduce(kept, &whole) : -EBADMSG;
     free(packed);
-    int r = kept ? reduce(kept) : -EBADMSG;
     if (r < 0) {
         hs__ctl__kept_state__free_unpacked(kept, NULL);
         return r;
