@@ -165,16 +165,18 @@ void hs_hub_dump(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns, 
                         is_final);
     }
     int r = hs_target_capture(target, now_ns, is_final, &snap);
+    if (r == 0) {
+        hs_session_dump(session, snap);
+        hs_snapshot_free(snap);
+    }
+    /* Also if the region cannot be read: each dump then costs the time of trying again. */
+    session->cpu_used_ns += hs_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
     if (r < 0) {
         hub->unreadable_count += !target->session.has_failed; /* counts processes, not dumps */
         hub->unreadable_why = r == -ENOMEM ? "there was not enough memory to read it"
                                            : "its recorded data is not valid";
         target->session.has_failed = true;
-        return;
     }
-    hs_session_dump(session, snap);
-    hs_snapshot_free(snap);
-    session->cpu_used_ns += hs_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
 }
 
 void hs_hub_dump_session(struct hs_hub *hub, const struct hs_session *session, uint64_t now_ns)

@@ -538,6 +538,29 @@ static void test_occasions_that_coincide(void **state)
     process_deinit(&p);
 }
 
+/* Trying to read a region that cannot be read costs CPU time, too, which the budget must see. */
+static void test_the_cost_of_an_unreadable_region(void **state)
+{
+    (void)state;
+    struct world world;
+    struct process p;
+    struct trace trace;
+    world_init(&world);
+    process_init(&p, "hs-broken", 0);
+    announce(world.hub, &p);
+    struct hs_session *session = start(&world, &trace, &everything, "hs-broken", 0);
+    p.w.control->epoch = UINT64_MAX; /* no cut can be opened */
+    uint64_t before_ns = session->cpu_used_ns;
+    hs_hub_dump_all(world.hub, now_ns());
+    assert_int_equal(session->dump_count, 0);
+    assert_int_equal(world.hub->unreadable_count, 1);
+    assert_true(session->cpu_used_ns > before_ns);
+    hs_hub_stop(world.hub, session, now_ns());
+    trace_deinit(&trace);
+    hs_hub_free(world.hub);
+    process_deinit(&p);
+}
+
 static void test_settings_that_make_no_sense(void **state)
 {
     (void)state;
@@ -586,6 +609,7 @@ int main(void)
         cmocka_unit_test(test_dumps_at_limits),
         cmocka_unit_test(test_a_process_that_comes_later_is_looked_at),
         cmocka_unit_test(test_occasions_that_coincide),
+        cmocka_unit_test(test_the_cost_of_an_unreadable_region),
         cmocka_unit_test(test_settings_that_make_no_sense),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
