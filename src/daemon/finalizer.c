@@ -140,26 +140,33 @@ static void __attribute__((noreturn)) run(const struct hs_finalizer_task *task, 
     _exit(r == 0 ? 0 : 1);
 }
 
-int hs_finalizer_start(const struct hs_finalizer_task *task, struct hs_finalizer *ret_finalizer)
+int hs_finalizer_start(const struct hs_finalizer_task *task, struct hs_event_loop *loop,
+                       struct hs_event_source *source, struct hs_finalizer *ret_finalizer)
 {
     int ends[2];
+    pid_t pid = 0;
     if (turns_fd < 0) {
         turns_fd = memfd_create("turns", MFD_CLOEXEC);
     }
     if (pipe2(ends, O_CLOEXEC) != 0) {
         return -errno;
     }
-    pid_t pid = fork();
-    if (pid == 0) {
+    fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    /* Before the fork: a finalizer whose result nobody reads must not give the file its name. */
+    int r = hs_event_loop_add(loop, ends[0], source);
+    if (r == 0) {
+        pid = fork();
+        r = pid < 0 ? -errno : 0;
+    }
+    if (r == 0 && pid == 0) {
         run(task, ends[1]);
     }
-    int r = pid < 0 ? -errno : 0;
     close(ends[1]);
     if (r < 0) {
+        hs_event_loop_remove(loop, ends[0]);
         close(ends[0]);
         return r;
     }
-    fcntl(ends[0], F_SETFL, O_NONBLOCK);
     *ret_finalizer = (struct hs_finalizer){ .pid = pid, .result_fd = ends[0] };
     return 0;
 }

@@ -12,8 +12,8 @@
  * the symbols of all its programs.
  *
  * Threads   one.
- * Fails     -errno of pipe and fork. Other failures come through the pipe; if the finalizer dies,
- *           the pipe closes without a result.
+ * Fails     -errno of pipe, epoll_ctl and fork. Other failures come through the pipe; if the
+ *           finalizer dies, the pipe closes without a result.
  */
 #pragma once
 
@@ -21,6 +21,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "daemon/event_loop.h"
 #include "daemon/handover/job_lock.h"
 #include "daemon/recording_file.h"
 #include "daemon/user_rights.h"
@@ -50,8 +51,11 @@ struct hs_finalizer {
 
 #define HS_FINALIZER_NONE ((struct hs_finalizer){ .result_fd = -1 })
 
-/* Forks a finalizer. Returns 0 or -errno. */
-int hs_finalizer_start(const struct hs_finalizer_task *task, struct hs_finalizer *ret_finalizer);
+/* Forks a finalizer. `source` is handled when its result can be read, and until the caller removes
+ * result_fd from the loop. Returns 0, or -errno: there is no finalizer, and `source` is not in the
+ * loop. */
+int hs_finalizer_start(const struct hs_finalizer_task *task, struct hs_event_loop *loop,
+                       struct hs_event_source *source, struct hs_finalizer *ret_finalizer);
 
 /* Asks the finalizer to look up no more names, and to write the file without them. */
 void hs_finalizer_skip_names(const struct hs_finalizer *finalizer);

@@ -85,11 +85,10 @@ static void take_out(struct hs_recording_jobs *jobs, const struct hs_recording_j
 
 static void forget_old(struct hs_recording_jobs *jobs)
 {
-    size_t done_count = 0;
     for (size_t i = jobs->count; i > 0; i--) {
         struct hs_recording_job *job = jobs->list[i - 1];
-        done_count += job->state == HS_RECORDING_JOB_DONE;
-        if (job->state == HS_RECORDING_JOB_DONE && done_count > HS_RECORDING_JOBS_DONE_MAX) {
+        if (job->state == HS_RECORDING_JOB_DONE &&
+            job->done_number + HS_RECORDING_JOBS_DONE_MAX <= jobs->last_done) {
             hs_recording_job_remove(job);
         }
     }
@@ -318,6 +317,7 @@ static void set_done(struct hs_recording_job *job)
     hs_recording_job_drop_kept(job);
     close_files(job);
     job->state = HS_RECORDING_JOB_DONE;
+    job->done_number = ++jobs->last_done;
     if (job->result.error) {
         hs_daemon_log("session %s has ended without a file %s: %s", job->name, job->file.path,
                       hs_recording_job_why(job));
@@ -359,10 +359,7 @@ void hs_recording_job_finish(struct hs_recording_job *job)
         .is_inherited = job->is_inherited,
         .is_empty = job->process_count == 0 && job->rejected_count == 0,
     };
-    int r = hs_finalizer_start(&task, &job->finalizer);
-    if (r == 0) {
-        r = hs_event_loop_add(job->jobs->loop, job->finalizer.result_fd, &job->source);
-    }
+    int r = hs_finalizer_start(&task, job->jobs->loop, &job->source, &job->finalizer);
     job->settings = session->settings;
     session->settings = (struct hs_session_settings){ 0 };
     job->session = hs_session_free(session);

@@ -56,6 +56,7 @@ struct hs_recording_job {
     bool is_inherited;       /* a previous daemon wrote a part of the file */
     struct hs_finalizer finalizer;
     struct hs_finalizer_result result;
+    uint64_t done_number; /* its place in the order in which jobs became done; 0: it is not done */
     uint64_t start_real_ns, end_real_ns;
     uint64_t process_count, rejected_count, dump_count, sample_count; /* at the session's end */
 };
@@ -73,6 +74,7 @@ struct hs_recording_jobs {
     struct hs_recording_job *list[HS_RECORDING_JOBS_MAX]; /* oldest first */
     size_t count;
     uint64_t last_number; /* of the newest job */
+    uint64_t last_done;   /* done_number of the job that became done last */
     uint64_t last_name;   /* the last number that became the name of a job without a name */
 };
 

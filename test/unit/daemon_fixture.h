@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -78,6 +79,54 @@ static inline void parts_deinit(struct parts *parts)
 static inline bool has_file(const struct parts *parts, const char *name)
 {
     return faccessat(parts->folder_fd, name, F_OK, 0) == 0;
+}
+
+/* --- jobs ------------------------------------------------------------------------------------- */
+
+/* Makes a job of our own user whose session has begun, and adds it. */
+static inline struct hs_recording_job *add_job(struct parts *parts, const char *name)
+{
+    struct hs_session_settings settings = { .interval_bytes = 4096, .is_taking_running = true };
+    const struct hs_user_rights rights = { .uid = getuid(), .gid = getgid() };
+    char temp_name[64];
+    uint64_t now_ns = hs_clock_ns(CLOCK_MONOTONIC);
+    struct hs_recording_job *job = hs_recording_job_new(&rights);
+    assert_non_null(job);
+    snprintf(temp_name, sizeof(temp_name), ".%s", name);
+    snprintf(job->name, sizeof(job->name), "%s", name);
+    assert_true(hs_recording_file_set_names(&job->file, temp_name, name, name));
+    job->file.folder_fd = fcntl(parts->folder_fd, F_DUPFD_CLOEXEC, 0);
+    job->file.file_fd =
+        openat(parts->folder_fd, temp_name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    assert_true(job->file.file_fd >= 0 && job->file.folder_fd >= 0);
+    assert_int_equal(hs_recording_job_add(&parts->jobs, job), 0);
+    assert_int_equal(hs_session_settings_add_pid(&settings, getpid()), 0);
+    assert_int_equal(hs_session_new(&settings, hs_trace_write_fd,
+                                    (void *)(intptr_t)job->file.file_fd, now_ns, &job->session),
+                     0);
+    job->session->owner = job;
+    assert_int_equal(hs_hub_inherit_session(parts->hub, job->session, now_ns), 0);
+    return job;
+}
+
+static inline void stop_job(struct parts *parts, const struct hs_recording_job *job)
+{
+    hs_hub_stop(parts->hub, job->session, hs_clock_ns(CLOCK_MONOTONIC));
+}
+
+static inline void remove_file(const struct parts *parts, const char *name)
+{
+    assert_int_equal(unlinkat(parts->folder_fd, name, 0), 0);
+}
+
+/* Handles events until `count` jobs are done. */
+static inline void wait_for_done(struct parts *parts, unsigned count)
+{
+    uint64_t until_ns = hs_clock_ns(CLOCK_MONOTONIC) + UINT64_C(20000000000);
+    while (parts->done_count < count && hs_clock_ns(CLOCK_MONOTONIC) < until_ns) {
+        hs_event_loop_turn(&parts->loop, until_ns);
+    }
+    assert_int_equal(parts->done_count, count);
 }
 
 /* --- the log ---------------------------------------------------------------------------------- */
