@@ -61,8 +61,7 @@ static const char *message_of(int64_t value)
     switch (-value) {
     case ENOTSUP:
         return "its malloc is that of a sanitizer or of valgrind, or it runs in an emulator: "
-               "profile it "
-               "without them";
+               "profile it without them";
     case ENOMEM:
         return "it has no memory or address space left for heapscope's tables: see its RLIMIT_AS";
     case EMFILE:

@@ -400,7 +400,7 @@ bool hs_embedded_allocator_redirect_waiting(pid_t pid, int waiting_fd, uint64_t 
     struct work *w = malloc(sizeof(*w));
     bool is_there = false;
     if (!w) {
-        *ret_own = (struct hs_embedded_allocator){ .words = "we ran out of memory" };
+        *ret_own = (struct hs_embedded_allocator){ .words = "heapscope ran out of memory" };
         return false;
     }
     bool is_open = open_work(w, pid, patience_ns, ret_own);
@@ -418,7 +418,7 @@ bool hs_embedded_allocator_release(pid_t pid, uint64_t patience_ns,
     struct work *w = malloc(sizeof(*w));
     bool is_ok = true;
     if (!w) {
-        *ret_own = (struct hs_embedded_allocator){ .words = "we ran out of memory" };
+        *ret_own = (struct hs_embedded_allocator){ .words = "heapscope ran out of memory" };
         return false;
     }
     if (open_work(w, pid, patience_ns, ret_own)) {
