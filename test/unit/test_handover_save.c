@@ -2,21 +2,10 @@
  * Tests of daemon/handover: what a daemon keeps is what the next one finds; names and messages
  * survive the way there and back, and invalid ones are refused.
  */
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include <cmocka.h>
-
-#include "daemon/handover/handover_save.h"
 #include "daemon/handover/handover_v1.h"
+#include "daemon_fixture.h"
 #include "util/fd_message.h"
 
 /* A store whose messages arrive at *ret_sock, as an fd holder gets them. */
@@ -182,6 +171,45 @@ static void test_a_broken_state(void **state)
     hs_fdstore_items_deinit(&items);
     close(first_sock);
     close(second_sock);
+}
+
+/* A target that could not be written is logged, and the next call tries again. */
+static void test_a_change_that_cannot_be_written(void **state)
+{
+    (void)state;
+    struct hs_fdstore_items items = { 0 };
+    struct hs_handover handover;
+    struct hs_target target;
+    struct log log;
+    Hs__Ctl__KeptState *kept;
+    char path[64];
+    int sock;
+    const struct hs_fdstore store = make_store(&sock);
+    assert_int_equal(hs_handover_open(&store, &items, &handover), 0);
+    memset(&target, 0, sizeof(target));
+    target.process.pid = 7;
+    target.process.pidfd = -1;
+    target.region.fd = STDIN_FILENO;
+    int fd = handover.state.fd;
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    handover.state.fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(handover.state.fd >= 0);
+    log_begin(&log);
+    hs_handover_save_target(&handover, &target, 0);
+    hs_handover_save_target(&handover, &target, 0);
+    const char *text = log_end(&log);
+    assert_non_null(strstr(text, "cannot write what the next daemon needs (Bad file descriptor)"));
+    assert_ptr_equal(strchr(text, '\n') + 1, text + strlen(text)); /* once */
+    close(handover.state.fd);
+    handover.state.fd = fd;
+    hs_handover_save_target(&handover, &target, 0);
+    assert_int_equal(hs_kept_state_read(&handover.state, &kept), 0);
+    assert_int_equal(kept->n_targets, 1);
+    assert_int_equal(kept->targets[0]->pid, 7);
+    hs__ctl__kept_state__free_unpacked(kept, NULL);
+    hs_handover_close(&handover);
+    hs_fdstore_items_deinit(&items);
+    close(sock);
 }
 
 /* --- older versions --------------------------------------------------------------------------- */
@@ -354,6 +382,7 @@ int main(void)
         cmocka_unit_test(test_from_daemon_to_daemon),
         cmocka_unit_test(test_a_long_life),
         cmocka_unit_test(test_a_broken_state),
+        cmocka_unit_test(test_a_change_that_cannot_be_written),
         cmocka_unit_test(test_a_target_in_a_name),
         cmocka_unit_test(test_what_is_no_name_of_a_target),
         cmocka_unit_test(test_numbers_of_an_older_version),

@@ -16,7 +16,7 @@ struct world {
 
 static struct world world;
 
-/* In the place of the fixture's: answers those who wait. */
+/* In the place of the fixture's: answers the peers that wait. */
 static void answer(void *ctx, struct hs_recording_job *job)
 {
     on_done(ctx, job);

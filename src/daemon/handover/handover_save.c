@@ -168,9 +168,16 @@ static void compact(struct hs_handover *handover)
     hs_fdstore_remove(&handover->store, old_name);
 }
 
+/* Appends a change. Logs an error once; the next one is logged after a change was written. */
 static int append(struct hs_handover *handover, const Hs__Ctl__KeptState *change)
 {
     int r = hs_kept_state_append(&handover->state, change);
+    if (r < 0 && hs_handover_is_open(handover) && !handover->is_failing) {
+        hs_daemon_log("cannot write what the next daemon needs (%s): if this daemon is killed now, "
+                      "the next one does not know all sessions and processes",
+                      strerror(-r));
+    }
+    handover->is_failing = r < 0;
     if (r == 0 && hs_kept_state_is_stale(&handover->state)) {
         compact(handover);
     }

@@ -20,9 +20,11 @@
  *     hs1-region-NUMBER    a target's region and pidfd
  *
  * Ensures   the descriptors of a job or target are in the store before the state names it, and
- *           until the state has dropped it.
+ *           until the state has dropped it or that could not be written. A state that names
+ *           descriptors that are not in the store does no harm.
  * Threads   one.
- * Fails     what cannot be kept is logged: it is lost if the daemon is killed.
+ * Fails     that something cannot be kept is logged: it is lost if the daemon is killed. A target
+ *           whose change could not be written is written again when it changes next.
  */
 #pragma once
 
@@ -51,6 +53,7 @@ struct hs_held_target;
 struct hs_handover {
     struct hs_fdstore store;        /* holds our descriptors if we are killed */
     struct hs_kept_state state;     /* fd -1: nothing is kept */
+    bool is_failing;                /* the last change could not be written */
     uint64_t state_number;          /* in its name */
     int locks_fd;                   /* -1: nothing is kept */
     struct hs_held_target *targets; /* those in the store */
