@@ -1,6 +1,6 @@
 /*
  * Start and end of the hub and of its sessions, and the schedules of dumps: see hub.h.
- * hub_targets.c decides which session gets which process.
+ * hub_targets.c and hub_running.c decide which session records which process.
  */
 #include "session/hub.h"
 
@@ -248,7 +248,7 @@ int hs_hub_start(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns
 }
 
 /* Asks the owner to detach from a process that was attached to. */
-static void detach(struct hs_hub *hub, struct hs_session *session, struct hs_target *target)
+static void ask_to_detach(struct hs_hub *hub, struct hs_session *session, struct hs_target *target)
 {
     bool is_late = (target->process.hello_flags & HS_HELLO_LATE) != 0;
     if (is_late && !target->process.has_ended && hub->config.release &&
@@ -268,7 +268,7 @@ void hs_hub_part(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns)
     hs_target_end_session(target);
     target->session.owner = NULL;
     notify(hub, hub->config.on_change, target);
-    detach(hub, session, target);
+    ask_to_detach(hub, session, target);
 }
 
 size_t hs_hub_leave_running(struct hs_hub *hub)

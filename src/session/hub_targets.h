@@ -19,12 +19,29 @@ void hs_hub_resume(struct hs_hub *hub, struct hs_target *target);
 /* Makes the session the owner of the target, which it records from now on. */
 void hs_hub_own(struct hs_target *target, struct hs_session *session);
 
-/* Gives a session that starts the running processes that match it. */
+/* Begins to record the target for this session. Returns HS_HUB_RECORDED, or HS_HUB_ATTACHING: its
+ * region belongs to an earlier session, and its client makes another one. */
+enum hs_hub_answer hs_hub_give(struct hs_target *target, struct hs_session *session,
+                               uint64_t now_ns);
+/* Writes into the session's trace that `holder` records this process. */
+void hs_hub_reject(struct hs_session *session, const struct hs_session *holder,
+                   const struct hs_process_facts *facts, uint64_t now_ns);
+/* Was the target forked from a process of this session? *ret_is_late: from one that was not
+ * recorded from its start. */
+bool hs_hub_is_forked_for(const struct hs_session *session, const struct hs_target *target,
+                          bool *ret_is_late);
+
+/* hub_running.c: gives a session that starts the running processes that match it. */
 void hs_hub_take_running(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns,
                          hs_hub_say_fn *say, void *say_ctx);
 
 /* Gives a running process to the session if it matches: takes its target, or attaches to it. */
 void hs_hub_take_pid(struct hs_hub *hub, struct hs_session *session, pid_t pid, uint64_t now_ns);
+/* Gives the session a process that has just started or taken another name, if it matches. */
+void hs_hub_take_new_process(struct hs_hub *hub, struct hs_session *session, pid_t pid);
+/* The process has executed another program: ends its image, and gives the new program to the
+ * session if it matches. */
+void hs_hub_follow(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns);
 
 /* hub_children.c: takes the children of recorded processes, for sessions that ask for children.
  * Returns whether it looked at any process. */
@@ -37,8 +54,6 @@ int hs_hub_begin_new_processes(struct hs_hub *hub, const struct hs_session *sess
 /* Looks for new processes. Returns when to call it again (CLOCK_MONOTONIC; UINT64_MAX: no session
  * waits). */
 uint64_t hs_hub_look_for_new_processes(struct hs_hub *hub, uint64_t now_ns);
-/* Gives the session a process that has just started or taken another name, if it matches. */
-void hs_hub_take_new_process(struct hs_hub *hub, struct hs_session *session, pid_t pid);
 
 /* hub_authorize.c: may this session record the process? `target` NULL: it would be attached to.
  * Returns as hs_hub_authorize_fn does. */
@@ -61,9 +76,6 @@ void hs_hub_word_attaching(int error, struct hs_refusal_words *ret_words);
 
 /* hub.c: takes the last dump of a target, and separates it from its session. */
 void hs_hub_part(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns);
-/* The process has executed another program: ends its image, and gives the new program to the
- * session if it matches. */
-void hs_hub_follow(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns);
 
 /* Writes a dump of a target to its session, if it has one. */
 void hs_hub_dump(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns, bool is_final);
