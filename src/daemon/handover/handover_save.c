@@ -260,10 +260,38 @@ int hs_handover_put_target(struct hs_handover *handover, const Hs__Ctl__KeptTarg
     return append_target(handover, target);
 }
 
+Hs__Ctl__KeptTarget hs_handover_describe_target(uint64_t number,
+                                                const struct hs_pending_client *client,
+                                                uint64_t job, const struct hs_target_state *state)
+{
+    Hs__Ctl__KeptTarget kept = HS__CTL__KEPT_TARGET__INIT;
+    kept.has_number = kept.has_pid = kept.has_uid = kept.has_hello_flags = kept.has_region_bytes =
+        true;
+    kept.number = number;
+    kept.pid = (uint32_t)client->pid;
+    kept.uid = client->uid;
+    kept.hello_flags = client->hello.flags;
+    kept.region_bytes = client->hello.region_bytes;
+    kept.has_job = job != 0;
+    kept.job = job;
+    if (!state) {
+        kept.has_is_pending = kept.is_pending = true;
+        return kept;
+    }
+    kept.has_is_dormant = kept.has_has_recorded = kept.has_is_late = true;
+    kept.is_dormant = state->is_dormant;
+    kept.has_recorded = state->has_recorded;
+    kept.is_late = state->is_late;
+    kept.has_session_start_ns = kept.has_session_interval_bytes = kept.has_rss_start_bytes = true;
+    kept.session_start_ns = state->session_start_ns;
+    kept.session_interval_bytes = state->session_interval_bytes;
+    kept.rss_start_bytes = state->rss_start_bytes;
+    return kept;
+}
+
 void hs_handover_save_pending_client(struct hs_handover *handover,
                                      const struct hs_pending_client *pending)
 {
-    Hs__Ctl__KeptTarget kept = HS__CTL__KEPT_TARGET__INIT;
     size_t count = handover->target_count;
     if (count > 0 && !handover->targets[count - 1].target) {
         drop(handover, &handover->targets[count - 1]); /* it never became a target */
@@ -272,39 +300,9 @@ void hs_handover_save_pending_client(struct hs_handover *handover,
         !hold(handover, NULL, pending->pid, handover->last_target + 1)) {
         return;
     }
-    kept.has_number = kept.has_pid = kept.has_uid = kept.has_hello_flags = kept.has_region_bytes =
-        kept.has_is_pending = true;
-    kept.number = handover->last_target + 1;
-    kept.pid = (uint32_t)pending->pid;
-    kept.uid = pending->uid;
-    kept.hello_flags = pending->hello.flags;
-    kept.region_bytes = pending->hello.region_bytes;
-    kept.is_pending = true;
+    const Hs__Ctl__KeptTarget kept =
+        hs_handover_describe_target(handover->last_target + 1, pending, 0, NULL);
     hs_handover_put_target(handover, &kept, pending->region_fd, pending->pidfd);
-}
-
-/* Describes a target. Its number is still missing. */
-static Hs__Ctl__KeptTarget describe_target(const struct hs_target *target, uint64_t job)
-{
-    Hs__Ctl__KeptTarget kept = HS__CTL__KEPT_TARGET__INIT;
-    const struct hs_target_state state = target->state;
-    kept.has_number = kept.has_pid = kept.has_uid = kept.has_hello_flags = kept.has_region_bytes =
-        true;
-    kept.pid = (uint32_t)target->process.pid;
-    kept.uid = target->process.uid;
-    kept.hello_flags = target->process.hello_flags;
-    kept.region_bytes = target->region.file_bytes;
-    kept.has_job = job != 0;
-    kept.job = job;
-    kept.has_is_dormant = kept.has_has_recorded = kept.has_is_late = true;
-    kept.is_dormant = state.is_dormant;
-    kept.has_recorded = state.has_recorded;
-    kept.is_late = state.is_late;
-    kept.has_session_start_ns = kept.has_session_interval_bytes = kept.has_rss_start_bytes = true;
-    kept.session_start_ns = state.session_start_ns;
-    kept.session_interval_bytes = state.session_interval_bytes;
-    kept.rss_start_bytes = state.rss_start_bytes;
-    return kept;
 }
 
 void hs_handover_save_target(struct hs_handover *handover, const struct hs_target *target,
@@ -328,8 +326,13 @@ void hs_handover_save_target(struct hs_handover *handover, const struct hs_targe
     if (!held) {
         return;
     }
-    Hs__Ctl__KeptTarget kept = describe_target(target, job);
-    kept.number = held->number;
+    const struct hs_pending_client client = { .hello = { .flags = target->process.hello_flags,
+                                                         .region_bytes =
+                                                             target->region.file_bytes },
+                                              .pid = target->process.pid,
+                                              .uid = target->process.uid };
+    Hs__Ctl__KeptTarget kept =
+        hs_handover_describe_target(held->number, &client, job, &target->state);
     size_t packed_bytes = hs__ctl__kept_target__pack(&kept, packed);
     if (held->target == target && held->packed_bytes == packed_bytes &&
         memcmp(held->packed, packed, packed_bytes) == 0) {
@@ -369,8 +372,8 @@ void hs_handover_end_expected(struct hs_handover *handover, uint64_t number)
 
 /* --- recording jobs --------------------------------------------------------------------------- */
 
-static Hs__Ctl__KeptProgress describe_progress(uint64_t number, bool is_over,
-                                               const struct hs_session_progress *progress)
+Hs__Ctl__KeptProgress hs_handover_describe_progress(uint64_t number, bool is_over,
+                                                    const struct hs_session_progress *progress)
 {
     Hs__Ctl__KeptProgress kept = HS__CTL__KEPT_PROGRESS__INIT;
     kept.has_job = kept.has_is_over = kept.has_start_ns = kept.has_file_bytes = true;
@@ -415,7 +418,8 @@ int hs_handover_save_job(struct hs_handover *handover, const struct hs_handover_
     if (!start) {
         return -EBADMSG;
     }
-    Hs__Ctl__KeptProgress kept_progress = describe_progress(job->number, false, progress);
+    Hs__Ctl__KeptProgress kept_progress =
+        hs_handover_describe_progress(job->number, false, progress);
     Hs__Ctl__KeptJob kept = HS__CTL__KEPT_JOB__INIT;
     kept.start = start;
     kept.session = (char *)(uintptr_t)job->name;
@@ -436,7 +440,7 @@ int hs_handover_update_job(struct hs_handover *handover, uint64_t number, bool i
                            const struct hs_session_progress *progress)
 {
     Hs__Ctl__KeptState change = HS__CTL__KEPT_STATE__INIT;
-    Hs__Ctl__KeptProgress kept = describe_progress(number, is_over, progress);
+    Hs__Ctl__KeptProgress kept = hs_handover_describe_progress(number, is_over, progress);
     Hs__Ctl__KeptProgress *all[1] = { &kept };
     change.n_progress = 1;
     change.progress = all;

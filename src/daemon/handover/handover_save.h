@@ -119,6 +119,14 @@ void hs_handover_drop_target(struct hs_handover *handover, const struct hs_targe
 
 /* For handover_restore.c and handover_v1.c: */
 
+/* Describes a target and its client, whose descriptors do not matter. `job`: as above. `state`
+ * NULL: it is a pending client. */
+Hs__Ctl__KeptTarget hs_handover_describe_target(uint64_t number,
+                                                const struct hs_pending_client *client,
+                                                uint64_t job, const struct hs_target_state *state);
+/* Describes how far the job of this number has come. */
+Hs__Ctl__KeptProgress hs_handover_describe_progress(uint64_t number, bool is_over,
+                                                    const struct hs_session_progress *progress);
 /* Keeps a job or target as this message says. A descriptor may be -1. Returns 0 or -errno. */
 int hs_handover_put_job(struct hs_handover *handover, const Hs__Ctl__KeptJob *job, int file_fd,
                         int folder_fd);

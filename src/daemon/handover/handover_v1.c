@@ -62,27 +62,19 @@ bool hs_handover_v1_parse_target(const char *name, Hs__Ctl__KeptTarget *ret_kept
         n[0] > INT32_MAX || n[1] > UINT32_MAX || n[2] > UINT32_MAX) {
         return false;
     }
-    Hs__Ctl__KeptTarget kept = HS__CTL__KEPT_TARGET__INIT;
-    kept.has_pid = kept.has_uid = kept.has_hello_flags = kept.has_region_bytes = true;
-    kept.pid = (uint32_t)n[0];
-    kept.uid = (uint32_t)n[1];
-    kept.hello_flags = (uint32_t)n[2];
-    kept.region_bytes = n[3];
-    if (n[4] == HS_HANDOVER_V1_PENDING) {
-        kept.has_is_pending = kept.is_pending = true;
-    } else {
-        kept.has_job = n[4] != 0;
-        kept.job = n[4];
-    }
-    kept.has_is_dormant = kept.has_has_recorded = kept.has_is_late = true;
-    kept.is_dormant = (n[5] & BIT_DORMANT) != 0;
-    kept.has_recorded = (n[5] & BIT_RECORDED) != 0;
-    kept.is_late = (n[5] & BIT_LATE) != 0;
-    kept.has_session_start_ns = kept.has_session_interval_bytes = kept.has_rss_start_bytes = true;
-    kept.session_start_ns = n[6];
-    kept.session_interval_bytes = n[7];
-    kept.rss_start_bytes = n[8];
-    *ret_kept = kept;
+    const struct hs_pending_client client = { .hello = { .flags = (uint32_t)n[2],
+                                                         .region_bytes = n[3] },
+                                              .pid = (pid_t)n[0],
+                                              .uid = (uid_t)n[1] };
+    const struct hs_target_state state = { .is_dormant = (n[5] & BIT_DORMANT) != 0,
+                                           .has_recorded = (n[5] & BIT_RECORDED) != 0,
+                                           .is_late = (n[5] & BIT_LATE) != 0,
+                                           .session_start_ns = n[6],
+                                           .session_interval_bytes = n[7],
+                                           .rss_start_bytes = n[8] };
+    bool is_pending = n[4] == HS_HANDOVER_V1_PENDING;
+    *ret_kept =
+        hs_handover_describe_target(0, &client, is_pending ? 0 : n[4], is_pending ? NULL : &state);
     return true;
 }
 
@@ -91,7 +83,6 @@ static void convert_target(struct hs_handover *handover, struct hs_fdstore_item 
 {
     char old_name[sizeof(item->name)];
     memcpy(old_name, item->name, sizeof(old_name));
-    kept->has_number = true;
     kept->number = handover->last_target + 1;
     hs_handover_name(HS_HANDOVER_REGION, kept->number, item->name);
     int r = item->fd_count == 0 ? -EBADF
@@ -123,23 +114,19 @@ Hs__Ctl__KeptJob *hs_handover_v1_read_job(int about_fd, struct hs_handover_v1_he
         hs__ctl__kept_job__free_unpacked(kept, NULL);
         return NULL;
     }
-    hs__ctl__kept_progress__init(progress);
-    progress->has_job = progress->has_is_over = progress->has_start_ns = progress->has_file_bytes =
-        true;
-    progress->job = kept->number;
-    progress->is_over = ret_head->is_over != 0;
-    progress->start_ns = ret_head->start_ns;
-    progress->file_bytes = ret_head->file_bytes;
-    progress->has_sequence_id = progress->has_profile_packet_count = true;
-    progress->sequence_id = ret_head->sequence_id;
-    progress->profile_packet_count = ret_head->profile_packet_count;
-    progress->has_process_count = progress->has_rejected_count = progress->has_dump_count =
-        progress->has_ended_sample_count = progress->has_has_begun = true;
-    progress->process_count = ret_head->process_count;
-    progress->rejected_count = ret_head->rejected_count;
-    progress->dump_count = ret_head->dump_count;
-    progress->ended_sample_count = ret_head->ended_sample_count;
-    progress->has_begun = ret_head->has_begun != 0;
+    *progress = hs_handover_describe_progress(
+        kept->number, ret_head->is_over != 0,
+        &(struct hs_session_progress){
+            .place = { .sequence_id = ret_head->sequence_id,
+                       .profile_packet_count = ret_head->profile_packet_count },
+            .start_ns = ret_head->start_ns,
+            .bytes = ret_head->file_bytes,
+            .process_count = ret_head->process_count,
+            .rejected_count = ret_head->rejected_count,
+            .dump_count = ret_head->dump_count,
+            .ended_sample_count = ret_head->ended_sample_count,
+            .has_begun = ret_head->has_begun != 0,
+        });
     hs__ctl__kept_progress__free_unpacked(kept->progress, NULL);
     kept->progress = progress;
     return kept;
