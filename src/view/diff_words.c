@@ -54,11 +54,14 @@ char *hs_diff_percent(char *out, const struct hs_diff_change *change)
     out[0] = '\0';
     if (change->before > 0) {
         double percent = 100 * change->delta / change->before;
-        snprintf(out, HS_DIFF_CELL_BYTES, "%s%.3g %%",
-                 percent > 0   ? "+"
-                 : percent < 0 ? MINUS
-                               : "",
-                 fabs(percent));
+        const char *sign = percent > 0 ? "+" : percent < 0 ? MINUS : "";
+        char number[HS_HUMAN_BYTES];
+        if (fabs(percent) >= 999.5 && fabs(percent) < 1e15) {
+            hs_human_exact(number, (uint64_t)(fabs(percent) + 0.5));
+        } else {
+            snprintf(number, sizeof(number), "%.3g", fabs(percent));
+        }
+        snprintf(out, HS_DIFF_CELL_BYTES, "%s%s %%", sign, number);
     }
     return out;
 }

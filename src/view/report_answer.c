@@ -54,6 +54,14 @@ static void add_through(const struct hs_report *report, uint32_t function, struc
     }
 }
 
+/* What functions did with the memory, blocks or allocations of the view. */
+static const char *verb_of(const struct hs_report *report)
+{
+    return !hs_views[report->view].is_count        ? "was allocated"
+           : report->view == HS_VIEW_ALLOC_OBJECTS ? "were made"
+                                                   : "were allocated";
+}
+
 /*
  * Writes "61.2 % of it was allocated by a, 12.1 % by b and 5.3 % by c." Returns the first function
  * named.
@@ -61,6 +69,7 @@ static void add_through(const struct hs_report *report, uint32_t function, struc
 static uint32_t add_allocators(struct hs_report *report, struct hs_buf *text)
 {
     double total = hs_report_value(report, &report->total);
+    const char *what = hs_views[report->view].is_count ? "them" : "it";
     uint32_t named = 0;
     hs_agg_sort_functions(report->rows, report->row_count, report->view, HS_AGG_BY_SELF);
     while (named < NAMED_MAX && named < report->row_count &&
@@ -68,14 +77,19 @@ static uint32_t add_allocators(struct hs_report *report, struct hs_buf *text)
         named++;
     }
     if (named == 0) {
-        hs_buf_str(text, " No single function allocated 4 % of it.");
+        hs_buf_printf(text, " No single function %s 4 %% of %s.",
+                      report->view == HS_VIEW_ALLOC_OBJECTS ? "made" : "allocated", what);
         return UINT32_MAX;
     }
     for (uint32_t i = 0; i < named; i++) {
         char share[HS_HUMAN_BYTES];
         hs_human_share(share, hs_report_value(report, &report->rows[i].self), total);
         const char *before = i == 0 ? " " : i + 1 == named ? " and " : ", ";
-        hs_buf_printf(text, "%s%s %s", before, share, i == 0 ? "of it was allocated by " : "by ");
+        hs_buf_printf(text, "%s%s ", before, share);
+        if (i == 0) {
+            hs_buf_printf(text, "of %s %s ", what, verb_of(report));
+        }
+        hs_buf_str(text, "by ");
         add_name(report, report->rows[i].function, text);
         add_through(report, report->rows[i].function, text);
     }
@@ -117,7 +131,7 @@ static void add_under(struct hs_report *report, uint32_t named, struct hs_buf *t
             char share[HS_HUMAN_BYTES];
             hs_human_share(share, hs_report_value(report, &totals[node]),
                            hs_report_value(report, &report->total));
-            hs_buf_printf(text, " %s was allocated by ", share);
+            hs_buf_printf(text, " %s %s by ", share, verb_of(report));
             add_name(report, function, text);
             hs_buf_str(text, " or by functions that it called.");
         }
@@ -147,7 +161,7 @@ static void add_what(struct hs_report *report, struct hs_buf *text)
     bool is_live = hs_views[report->view].quantity == HS_QUANTITY_LIVE;
     if (report->view == HS_VIEW_PEAK && s->is_peak_of_several) {
         hs_buf_printf(text, "%s were live at the peaks of the processes, in total.", value);
-    } else if (is_live && report->profile->dumps[s->dumps[0]].is_final) {
+    } else if (is_live && hs_selection_is_at_end(s)) {
         hs_buf_printf(text, "%s%s were live at the %s.", value,
                       hs_views[report->view].is_count ? " objects" : "",
                       s->is_peak_of_several ? "ends of the processes, in total" : "end");

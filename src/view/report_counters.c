@@ -47,9 +47,10 @@ static void describe(const struct hs_profile *p, uint32_t process,
     hs_human_bytes(peak, (double)most->value);
     hs_human_bytes(end, (double)last->value);
     hs_human_duration(when, after_ns(p, process, most->time_ns));
-    hs_buf_printf(
-        text, "resident memory, read from time to time: first %s, highest %s (after %s), last %s",
-        first, peak, when, end);
+    hs_buf_printf(text,
+                  "resident memory, read from time to time in the whole recording: first %s, "
+                  "highest %s (after %s), last %s",
+                  first, peak, when, end);
 }
 
 void hs_report_write_counters(struct hs_report *report)

@@ -244,7 +244,7 @@ static void add_rss(struct hs_report *report, struct hs_table *table)
     char most[HS_HUMAN_BYTES];
     hs_human_bytes(now, (double)dump->rss_bytes);
     hs_human_bytes(most, (double)dump->rss_peak_bytes);
-    hs_table_cell(table, "resident");
+    hs_table_cell(table, dump->rss_bytes ? "resident" : "peak RSS");
     hs_table_cell(table, "%s", dump->rss_bytes ? now : most);
     hs_table_cell(table, "%s", "");
     hs_table_cell(table, "%s", "");
@@ -254,8 +254,7 @@ static void add_rss(struct hs_report *report, struct hs_table *table)
     } else if (dump->rss_bytes && dump->rss_peak_bytes) {
         hs_table_cell(table, "whole process; highest %s", most);
     } else {
-        hs_table_cell(table, "%s",
-                      dump->rss_bytes ? "whole process" : "highest of the whole process");
+        hs_table_cell(table, "whole process");
     }
 }
 
@@ -312,8 +311,8 @@ static const char *describe_margins(const struct hs_report *report)
     return report->profile->origin
                ? "; all figures are estimates, and a margin is correct only if all "
                  "blocks of its stack have the same size"
-               : "; margins (±) are 95 % confidence intervals, and a figure without "
-                 "a margin is an estimate, too";
+               : "; margins (±, or − below and + above the figure) are 95 % confidence "
+                 "intervals, and a figure without a margin is an estimate, too";
 }
 
 static void write_sampling(struct hs_report *report)
@@ -424,13 +423,11 @@ void hs_report_write_head(struct hs_report *report)
     if (s->has_peak) {
         add_peak(report, &table);
     }
-    bool is_end = first_dump(report)->is_final;
-    add_total(report, &table,
-              !is_end                 ? "live"
-              : s->is_peak_of_several ? "live at end"
-                                      : "live at end",
-              &s->live,
-              is_end && s->is_peak_of_several ? "sum over all processes, each at its own end" : "");
+    bool is_end = hs_selection_is_at_end(s);
+    add_total(report, &table, is_end ? "live at end" : "live", &s->live,
+              s->dump_count == 1 ? ""
+              : is_end           ? "sum over all processes, each at its own end"
+                                 : "sum over all processes, each at its own snapshot");
     add_total(report, &table, "allocated", &s->alloc, "");
     add_rss(report, &table);
     hs_table_write(&table, report->buf,

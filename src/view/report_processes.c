@@ -121,12 +121,15 @@ static uint32_t listed_of(const struct hs_report *report, uint32_t count, uint32
 
 static void write_largest(struct hs_report *report)
 {
-    static const struct hs_table_column columns[] = {
-        { "pid", HS_TABLE_RIGHT },         { "peak", HS_TABLE_RIGHT },
-        { "live at end", HS_TABLE_RIGHT }, { "allocated", HS_TABLE_RIGHT },
-        { "process", HS_TABLE_TEXT },      { "", HS_TABLE_NOTE },
-    };
     const struct hs_selection *s = &report->selection;
+    const struct hs_table_column columns[] = {
+        { "pid", HS_TABLE_RIGHT },
+        { "peak", HS_TABLE_RIGHT },
+        { hs_selection_is_at_end(s) ? "live at end" : "live", HS_TABLE_RIGHT },
+        { "allocated", HS_TABLE_RIGHT },
+        { "process", HS_TABLE_TEXT },
+        { "", HS_TABLE_NOTE },
+    };
     uint32_t *order = calloc(s->dump_count, sizeof(*order));
     if (!order) {
         report->buf->err = report->buf->err ? report->buf->err : -ENOMEM;
@@ -181,10 +184,13 @@ static struct program *sum_up(struct hs_report *report, uint32_t *ret_count)
 /* Writes the table of programs, only when a program ran more than once. */
 static void write_programs(struct hs_report *report)
 {
-    static const struct hs_table_column columns[] = {
-        { "runs", HS_TABLE_RIGHT },         { "largest peak", HS_TABLE_RIGHT },
-        { "live at ends", HS_TABLE_RIGHT }, { "", HS_TABLE_LEFT },
-        { "allocated", HS_TABLE_RIGHT },    { "program", HS_TABLE_TEXT },
+    const struct hs_table_column columns[] = {
+        { "runs", HS_TABLE_RIGHT },
+        { "largest peak", HS_TABLE_RIGHT },
+        { hs_selection_is_at_end(&report->selection) ? "live at end" : "live", HS_TABLE_RIGHT },
+        { "", HS_TABLE_LEFT },
+        { "allocated", HS_TABLE_RIGHT },
+        { "program", HS_TABLE_TEXT },
     };
     uint32_t count;
     struct program *programs = sum_up(report, &count);

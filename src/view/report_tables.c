@@ -64,6 +64,17 @@ static bool is_listed(const struct hs_report *report, const struct hs_agg_row *r
     return class_ == HS_FRAME_CLASS_USER && hs_report_value(report, &row->total) > 0;
 }
 
+/* Does any function of the profile allocate on behalf of its callers? */
+static bool has_wrappers(const struct hs_report *report)
+{
+    for (uint32_t i = 0; i < report->agg.function_count; i++) {
+        if (report->agg.functions[i].class_ == HS_FRAME_CLASS_ALLOCATOR) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void write_functions_by(struct hs_report *report, enum hs_agg_order order)
 {
     static const struct hs_table_column columns[] = {
@@ -74,6 +85,10 @@ static void write_functions_by(struct hs_report *report, enum hs_agg_order order
     double total = hs_report_value(report, &report->total);
     uint32_t listed = 0;
     uint32_t count = 0;
+    const char *what = order == HS_AGG_BY_TOTAL ? "without standard libraries and wrappers"
+                       : has_wrappers(report)
+                           ? "those of an allocation wrapper count for its caller"
+                           : "";
     struct hs_table table;
     hs_table_init(&table, columns, HS_COUNT_OF(columns));
     hs_agg_sort_functions(report->rows, report->row_count, report->view, order);
@@ -87,13 +102,17 @@ static void write_functions_by(struct hs_report *report, enum hs_agg_order order
             listed++;
         }
     }
-    char remark[96];
-    snprintf(remark, sizeof(remark), "the largest %u of %u", listed, count);
+    char remark[128], largest[64] = "";
+    if (listed < count) {
+        snprintf(largest, sizeof(largest), "%sthe largest %u of %u", what[0] ? "; " : "", listed,
+                 count);
+    }
+    snprintf(remark, sizeof(remark), "%s%s", what, largest);
     hs_report_heading(report,
                       order == HS_AGG_BY_SELF
                           ? "Functions by their own allocations"
                           : "Functions by allocations of their own and their callees",
-                      listed < count ? remark : "");
+                      remark);
     hs_table_write(&table, report->buf,
                    &(struct hs_table_style){ .indent = 2,
                                              .columns = report->options->columns,
@@ -271,7 +290,8 @@ int hs_report_write_stacks(struct hs_report *report)
         }
         hs_buf_char(report->buf, '\n');
         hs_report_write_wrapped(report, "  ",
-                                "\">\" marks the innermost function of the program itself.");
+                                "\">\" marks the innermost function that is neither an allocation "
+                                "wrapper nor of a standard library, if the stack has one.");
     }
     free(order);
     return 0;

@@ -43,6 +43,7 @@ struct walker {
     struct hs_buf prefix;
     double total;
     double least;
+    bool has_chain; /* was a function written without figures? */
 };
 
 static double value_of(const struct walker *w, uint32_t node)
@@ -143,6 +144,7 @@ static void walk_child(struct walker *w, uint32_t node, bool is_last, bool is_to
     uint32_t next;
     while ((next = chain_child(w, node)) != HS_NODE_NONE) {
         node = next;
+        w->has_chain = true;
         write_figures(w, 0, true);
         write_node(w, node, "");
     }
@@ -208,6 +210,12 @@ int hs_report_write_tree(struct hs_report *report)
             is_all ? "" : "functions below 1 % are added up as \"others\"; --top all shows each");
         walk_children(&w, w.agg.node_count);
         err = w.prefix.err;
+        if (w.has_chain) {
+            hs_buf_char(report->buf, '\n');
+            hs_report_write_wrapped(report, "  ",
+                                    "A function without figures has at least 99.5 % of the "
+                                    "figure of its caller, on the line above.");
+        }
     }
     hs_agg_children_deinit(&w.tree);
     free(w.totals);

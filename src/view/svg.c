@@ -207,7 +207,7 @@ static void write_title_text(struct svg *svg, struct hs_buf *text)
     }
     struct hs_figure total = hs_view_figure(svg->view, &svg->total);
     hs_format_interval(figure, view->is_count, &total);
-    bool is_end = dump->is_final && view->quantity == HS_QUANTITY_LIVE;
+    bool is_end = hs_selection_is_at_end(s) && view->quantity == HS_QUANTITY_LIVE;
     hs_buf_printf(text, "): %s%s, %s", hs_view_title(svg->view, s->is_peak_of_several),
                   is_end ? " at the end" : "", figure);
 }
@@ -227,9 +227,11 @@ static void write_subtitle_text(struct svg *svg, struct hs_buf *text)
                       hs_human_bytes(number, (double)s->interval_max_bytes));
     }
     if (s->is_sampled) {
-        hs_buf_str(text, s->is_lossy || s->interval_min_bytes == 0
-                             ? ""
-                             : "; margins (±) are 95 % confidence intervals");
+        hs_buf_str(text,
+                   s->is_lossy || s->interval_min_bytes == 0
+                       ? ""
+                       : "; margins (±, or − below and + above the figure) are 95 % confidence "
+                         "intervals");
     }
     struct hs_buf heaps = HS_BUF_INIT;
     if (hs_heap_sums_describe(s, &heaps) > 1) {

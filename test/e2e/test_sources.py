@@ -263,7 +263,7 @@ def test_report_tells_how_it_moved(dist, heapscope, report, steps, tmp_path):
         let_time_pass(0.3, "several readings of the counters")
     program.end()
     text = heapscope("report", tmp_path / "a.pftrace").stdout
-    line = re.search(r"resident memory, read from time to time: first (\S+) MiB, highest (\S+) MiB", text)
+    line = re.search(r"resident memory, read from time to time in the whole recording: first (\S+) MiB, highest (\S+) MiB", text)
     assert line and float(line[1]) < 10 and 72 <= float(line[2]) < 90, text
     # And the figure for the whole process is at least as large, whichever of both was read last.
     process = report(tmp_path / "a.pftrace")["processes"][0]

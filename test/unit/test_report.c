@@ -83,14 +83,14 @@ static void check(struct fixture *fx, const struct hs_report_options *options, c
     "  peak          8.00 MiB   at least    80   objects   3.50 s after the start\n"               \
     "  live at end   10.0 KiB   at least    10   objects\n"                                        \
     "  allocated     10.0 MiB   at least   100   objects\n"                                        \
-    "  resident      12.0 MiB                              highest of the whole process\n"         \
+    "  peak RSS      12.0 MiB                              whole process\n"                        \
     "  from 2 samples at a mean interval of 4.00 KiB; data is missing, so the figures are too "    \
     "low, by an\n"                                                                                 \
     "  unknown amount\n"
 #define LOSS "  ! allocations not recorded for want of memory: 3\n"
 #define ANSWER                                                                                     \
     "\n"                                                                                           \
-    "Where did the memory go?   (view: peak, because little of it is still live)\n"                \
+    "Where did the memory go?   (view: peak, because less than a fifth of it is live)\n"           \
     "  At least 8.00 MiB were live at the peak. 75.0 % of it was allocated by Table::parse and "   \
     "25.0 % by\n"                                                                                  \
     "  init.\n"
@@ -158,13 +158,15 @@ static void whole_report(void **state)
     check(&fx, &plain,
           HEAD LOSS ANSWER
           "\n"
-          "Functions by their own allocations\n"
+          "Functions by their own allocations   those of an allocation wrapper count for its "
+          "caller\n"
           "      self               total            function\n"
           "  6.00 MiB   75.0 %   6.00 MiB   75.0 %   Table::parse(char const*, unsigned "
           "long)\n"
           "  2.00 MiB   25.0 %   2.00 MiB   25.0 %   init()\n"
           "\n"
-          "Functions by allocations of their own and their callees\n"
+          "Functions by allocations of their own and their callees   without standard "
+          "libraries and wrappers\n"
           "      self               total             function\n"
           "                      8.00 MiB   100.0 %   main\n"
           "                      6.00 MiB    75.0 %   load(char const*)\n"
@@ -183,7 +185,8 @@ static void whole_report(void **state)
           "       > init()  prog.c:45\n"
           "         main  prog.c:44\n"
           "\n"
-          "  \">\" marks the innermost function of the program itself.\n");
+          "  \">\" marks the innermost function that is neither an allocation wrapper nor of a "
+          "standard library,\n  if the stack has one.\n");
     fixture_deinit(&fx);
 }
 
@@ -193,16 +196,20 @@ static void tree(void **state)
     struct fixture fx = sample_profile();
     struct hs_report_options options = plain;
     options.form = HS_REPORT_TREE;
-    check(&fx, &options,
-          HEAD LOSS ANSWER
-          "\n"
-          "Call tree   functions below 1 % are added up as \"others\"; --top all shows each\n"
-          "   8.00 MiB  100.0 %   _start\n"
-          "                       main\n"
-          "   6.00 MiB   75.0 %   ├ load(char const*)\n"
-          "                       │ Table::parse(char const*, unsigned long)\n"
-          "                       │ operator new(unsigned long)  [libstdc++.so.6]\n"
-          "   2.00 MiB   25.0 %   └ init()\n");
+    check(
+        &fx, &options,
+        HEAD LOSS ANSWER
+        "\n"
+        "Call tree   functions below 1 % are added up as \"others\"; --top all shows each\n"
+        "   8.00 MiB  100.0 %   _start\n"
+        "                       main\n"
+        "   6.00 MiB   75.0 %   ├ load(char const*)\n"
+        "                       │ Table::parse(char const*, unsigned long)\n"
+        "                       │ operator new(unsigned long)  [libstdc++.so.6]\n"
+        "   2.00 MiB   25.0 %   └ init()\n"
+        "\n"
+        "  A function without figures has at least 99.5 % of the figure of its caller, on the line "
+        "above.\n");
     fixture_deinit(&fx);
 }
 
@@ -435,9 +442,12 @@ static void empty_and_several(void **state)
     fx.p.dumps[0].interval_bytes = 4096;
     uint32_t node = fixture_call(&fx, HS_NODE_NONE, "main");
     fixture_process(&fx, 8, "busy");
-    fx.p.processes[1].exit_kind = 2;
+    fx.p.processes[0].exit_kind = HS_EXIT_CODE;
+    fx.p.dumps[0].is_final = true;
+    fx.p.processes[1].exit_kind = HS_EXIT_SIGNAL;
     fx.p.processes[1].exit_value = 9;
     fixture_dump(&fx, 2);
+    fx.p.dumps[1].is_final = true;
     fixture_sample(&fx, node, fixture_exact(5000, 1), fixture_exact(6000, 2),
                    fixture_exact(5000, 1));
     assert_true(has_text(&fx, &plain, "idle (pid 7) and 1 more process in 2.00 s\n"));
@@ -477,17 +487,23 @@ static void processes_of_one_program_are_summed_up(void **state)
     for (uint32_t pid = 100; pid < 120; pid++) {
         fixture_process(&fx, pid, pid == 119 ? "make" : "cc");
         fx.p.processes[pid - 100].start_ns = pid == 119 ? 1 : pid;
+        fx.p.processes[pid - 100].exit_kind = HS_EXIT_CODE;
         fixture_dump(&fx, 1);
+        fx.p.dumps[pid - 100].is_final = true;
         fixture_sample(&fx, node, fixture_exact(1024, 1), fixture_exact(4096, 2),
                        fixture_exact(1024 * (pid - 90), 1));
     }
     assert_true(has_text(&fx, &plain, "make (pid 119) and 19 more processes in 1.00 s\n"));
     assert_true(has_text(&fx, &plain,
                          "Programs   the processes of each program, added up\n"
-                         "  runs   largest peak   live at ends               allocated   program\n"
-                         "    19       28.0 KiB       19.0 KiB   +15.4 KiB    76.0 KiB   cc\n"
-                         "     1       29.0 KiB       1.00 KiB   +15.4 KiB    4.00 KiB   make\n"));
+                         "  runs   largest peak   live at end               allocated   program\n"
+                         "    19       28.0 KiB      19.0 KiB   +15.4 KiB    76.0 KiB   cc\n"
+                         "     1       29.0 KiB      1.00 KiB   +15.4 KiB    4.00 KiB   make\n"));
     assert_true(has_text(&fx, &plain, "  and 10 smaller ones; --top N lists more\n"));
+    /* The end of a recording is not the end of a process that still runs. */
+    fx.p.processes[5].exit_kind = HS_EXIT_RUNNING;
+    assert_false(has_text(&fx, &plain, "live at end"));
+    assert_true(has_text(&fx, &plain, "  runs   largest peak       live               allocated"));
     fixture_deinit(&fx);
 }
 

@@ -28,7 +28,8 @@ int hs_view_choose(const struct hs_selection *selection, enum hs_view wanted,
     *ret_view = HS_VIEW_SPACE;
     if (most > 0 && live < LIVE_SHARE_MEANINGFUL * most) {
         *ret_view = selection->has_peak ? HS_VIEW_PEAK : HS_VIEW_ALLOC_SPACE;
-        *ret_reason = live > 0 ? "little of it is still live" : "no recorded block is still live";
+        *ret_reason =
+            live > 0 ? "less than a fifth of it is live" : "no recorded block is still live";
     }
     return 0;
 }

@@ -319,6 +319,19 @@ void hs_selection_deinit(struct hs_selection *selection)
     *selection = (struct hs_selection){ 0 };
 }
 
+bool hs_selection_is_at_end(const struct hs_selection *selection)
+{
+    const struct hs_profile *p = selection->profile;
+    for (uint32_t i = 0; i < selection->dump_count; i++) {
+        const struct hs_profile_dump *dump = &p->dumps[selection->dumps[i]];
+        /* The last dump of a recording that ended before the process is final, too. */
+        if (!dump->is_final || hs_describe_is_running(&p->processes[dump->process])) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool hs_selection_has_loss(const struct hs_selection *selection, const struct hs_profile_loss *loss)
 {
     const struct hs_profile *p = selection->profile;

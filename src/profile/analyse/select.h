@@ -80,6 +80,9 @@ struct hs_amount hs_selection_part(const struct hs_selection *selection, uint32_
                                    const struct hs_amount *amount,
                                    const struct hs_inherited_var *inherited);
 
+/* True when every selected dump was taken at the end of its process. */
+bool hs_selection_is_at_end(const struct hs_selection *selection);
+
 /* True when a loss concerns a selected process. A loss of the file as a whole always does. */
 bool hs_selection_has_loss(const struct hs_selection *selection,
                            const struct hs_profile_loss *loss);

@@ -51,6 +51,11 @@ void hs_describe_end_predicate(const struct hs_profile *profile, uint32_t proces
     hs_buf_str(buf, kind == HS_EXIT_RUNNING ? "," : "");
 }
 
+bool hs_describe_is_running(const struct hs_profile_process *process)
+{
+    return process->exit_kind == HS_EXIT_RUNNING;
+}
+
 bool hs_describe_has_status(const struct hs_profile_process *process)
 {
     return process->exit_kind == HS_EXIT_CODE;

@@ -23,6 +23,8 @@ void hs_describe_end(const struct hs_profile *profile, uint32_t process, struct 
 void hs_describe_end_predicate(const struct hs_profile *profile, uint32_t process,
                                struct hs_buf *buf);
 
+/* True when the recording ended before the process. Files of other profilers do not tell. */
+bool hs_describe_is_running(const struct hs_profile_process *process);
 /*
  * True when exit_value is an exit status. This and the next function are both false when the
  * process still runs or its end was not seen.
