@@ -21,8 +21,8 @@ static uint64_t fnv1a(const uint8_t *data, size_t len_bytes)
     return hash;
 }
 
-/* Decodes in place; returns the number of bytes, or -1 if a backslash stands before anything else.
- * */
+/* Decodes in place. Returns the number of bytes, or -1 if a backslash is followed by anything
+ * else. */
 static ssize_t decode(uint8_t *data, size_t len_bytes)
 {
     size_t n = 0;

@@ -50,7 +50,7 @@ struct hs_check_junit {
     double seconds;
 };
 
-/* Adds the suite of a file. A zero-initialised `junit` is empty. */
+/* Adds the suite of a file. A zero-initialized `junit` is empty. */
 void hs_check_junit_file(struct hs_check_junit *junit, const struct hs_check *check);
 /* Writes the document. */
 void hs_check_junit_write(const struct hs_check_junit *junit, struct hs_buf *buf);

@@ -2,7 +2,7 @@
  * Reads and checks a TraceConfig, the configuration of Perfetto's tools, and translates it into
  * what heapscope records.
  *
- * A config is text or binary; the reader recognises which from its bytes. Each field of heapprofd
+ * A config is text or binary; the reader recognizes which from its bytes. Each field of heapprofd
  * either has the effect that Perfetto documents, or is accepted with a note to the user, for
  * example a field that has no meaning without a ring buffer.
  *

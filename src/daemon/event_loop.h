@@ -38,6 +38,6 @@ int hs_event_loop_add(struct hs_event_loop *loop, int fd, struct hs_event_source
 void hs_event_loop_remove(struct hs_event_loop *loop, int fd);
 
 /* Waits for an event until `until_ns` (CLOCK_MONOTONIC; UINT64_MAX: without a limit), and handles
- * what has come: a bounded number of events, so that the caller has its turn. May return earlier.
- * */
+ * the events that have come: a bounded number, so that the caller has its turn. May return
+ * earlier. */
 void hs_event_loop_turn(struct hs_event_loop *loop, uint64_t until_ns);

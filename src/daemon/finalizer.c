@@ -17,8 +17,7 @@
 #include "profile/read/load.h"
 #include "util/write_all.h"
 
-/* --- names that are left out -------------------------------------------------------------------
- * */
+/* --- names that are left out ------------------------------------------------------------------ */
 
 /* The finalizer gets this signal when its user does not want to wait for names. */
 #define HS_SKIP_NAMES_SIGNAL SIGUSR2

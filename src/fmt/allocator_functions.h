@@ -4,8 +4,8 @@
  *
  * Both sides use this list. The collector that attaches looks for the names in the program. The
  * client has a hook for each function, and the function's place in the list is the hook's number
- * (fmt/ctl_layout.h). There are as many sets of hooks as there may be sets of names, one set behind
- * the other.
+ * (fmt/ctl_layout.h). An executable can contain several allocators. The client therefore has
+ * HS_ALLOCATOR_SETS sets of hooks; the numbers of the second set follow those of the first.
  *
  *     FUNCTION(name, kind, whose)
  *

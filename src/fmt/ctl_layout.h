@@ -11,10 +11,10 @@
  * Without a collector's name in its environment, a client looks for a daemon, at most at three
  * paths (HS_ENV_SOCKET, HS_ENV_RUNTIME_FOLDER, HS_CTL_SYSTEM_SOCKET). It makes one attempt each,
  * and accepts only a daemon that runs as root or as the client's own user. It sends the same hello
- * there, usually with HS_HELLO_DORMANT: it records nothing until a session of the daemon begins on
- * it. A program that is to be recorded from its first allocation cannot wait for an answer.
- * Therefore a daemon keeps a startup hint file beside its socket, which says whether to begin at
- * once.
+ * there, usually with HS_HELLO_DORMANT: the client then records nothing until a session of the
+ * daemon selects its process. A program that is to be recorded from its first allocation cannot
+ * wait for an answer. Therefore a daemon keeps a startup hint file beside its socket, which says
+ * whether to begin at once.
  *
  * Each program image sends one hello. exec gives the same pid a new image, hence a second hello,
  * which tells the collector that the first image is final.
@@ -98,7 +98,7 @@ _Static_assert(sizeof(struct hs_hello_v1) == 64, "layout v1");
 enum hs_attach_flag {
     HS_ATTACH_TAKE_OVER = 1U << 0, /* the process that was recording it is gone */
     HS_ATTACH_FOLLOW = 1U << 1,    /* forked children announce themselves at `collector` */
-    HS_ATTACH_SANDBOX = 1U << 2,   /* it already runs below a seccomp filter */
+    HS_ATTACH_SANDBOX = 1U << 2,   /* it already runs under a seccomp filter */
     /* No -EAGAIN: a thread that is still recording may write one odd record. */
     HS_ATTACH_IMPATIENT = 1U << 3,
 };

@@ -1,5 +1,5 @@
 /*
- * What an injection shall do, and what it did: the arguments of hs_inject_call (inject.h).
+ * What an injection has to do, and what it did: the arguments of hs_inject_call (inject.h).
  *
  * Threads   no state.
  */

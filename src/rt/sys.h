@@ -244,7 +244,7 @@ static inline uint64_t hs_sys_clock_ns(int clock_id)
 
 /* Can the 8 bytes at `va` (8-aligned) be read? The kernel reads the new mask from there before it
  * rejects the impossible `how`, so nothing changes: EFAULT means no, EINVAL yes. This system call
- * was chosen because every program may make it, also below a seccomp filter. */
+ * was chosen because every program may make it, also under a seccomp filter. */
 static inline bool hs_sys_is_readable(uintptr_t va)
 {
     /* With a null pointer there would be no mask to read. */

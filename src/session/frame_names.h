@@ -25,7 +25,7 @@
 #define HS_FRAME_NAMES_SHARE   20U
 #define HS_FRAME_NAMES_FREE_NS UINT64_C(100000000)
 
-/* Empty when zero-initialised. */
+/* Empty when zero-initialized. */
 struct hs_frame_names {
     struct hs_symbol_wanted wanted; /* of the last call, as are the tables */
     struct hs_symbol_table *tables;

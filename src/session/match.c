@@ -257,7 +257,7 @@ bool hs_match_name(const char *pattern, const struct hs_match_facts *facts)
 {
     char argument[HS_ARGUMENT_BYTES], plain[HS_ARGUMENT_BYTES], name[HS_ARGUMENT_BYTES];
     if (pattern[0] != '/' && !strpbrk(pattern, "*?[\\")) {
-        /* A plain name is normalised like the first argument of a process. */
+        /* A plain name is normalized like the first argument of a process. */
         hs_match_normalize(pattern, plain, sizeof(plain));
         pattern = plain;
     }

@@ -72,6 +72,6 @@ bool hs_match_running(const struct hs_match *match, const struct hs_match_facts 
 bool hs_match_waits(const struct hs_match *match);
 
 /* The name of a process for a line of text, without control characters. It is the first word or the
- * whole of a title, the script if the process was started by the script's name, else the normalised
+ * whole of a title, the script if the process was started by the script's name, else the normalized
  * name, else comm, else "?". */
 void hs_match_display(const struct hs_match_facts *facts, char *ret_name, size_t name_bytes);

@@ -1,7 +1,7 @@
 /*
  * Which data a trace holds besides heaps, and how often they are read.
  *
- * A zero-initialised struct asks for nothing.
+ * A zero-initialized struct asks for nothing.
  */
 #pragma once
 

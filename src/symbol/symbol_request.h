@@ -1,5 +1,5 @@
 /*
- * What the symbolizer is asked for, and how it shall look for it: see symbolizer.h.
+ * What the symbolizer has to find, and where and how it looks for it: see symbolizer.h.
  *
  * Threads   no state.
  */

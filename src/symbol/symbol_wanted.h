@@ -30,7 +30,7 @@ struct hs_symbol_wanted_pc {
     uint32_t slot;   /* index among the addresses of its request, once requests are made */
 };
 
-/* Zero-initialised is empty. */
+/* Zero-initialized is empty. */
 struct hs_symbol_wanted {
     struct hs_intern module_ids;
     struct hs_intern pc_ids;

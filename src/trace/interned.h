@@ -2,8 +2,8 @@
  * What a packet sequence interned: strings, mappings, frames and callstacks by their iids.
  *
  * A writer gives each of them a number, an iid, when it first needs it, and refers to it by that
- * number. The tables keep what packets contain, undecided: an element may come before those that it
- * refers to, so references are followed only when a sample needs them.
+ * number. An element may come before those that it refers to. So the tables keep elements as the
+ * packets contain them, and references are followed only when a sample needs them.
  *
  * Two rules say what a reference means. HS_INTERNED_STRICT is Perfetto's: an element counts only if
  * it came while the state of the sequence was valid (sequence.h). HS_INTERNED_LENIENT takes what

@@ -3,12 +3,13 @@
  *
  * Each writer of a trace writes a sequence of packets. A packet may refer to what earlier packets
  * of its sequence interned, which is the sequence's state. A writer clears the state when it
- * begins, and when it begins anew: files that were concatenated, a ring buffer that was read late.
- * Numbers then mean something else, so each clearing makes a new hs_trace_state.
+ * starts. A sequence of a file can contain several starts, for instance when files were
+ * concatenated, or because the writer clears the state from time to time for readers of a ring
+ * buffer. After each start iids mean something else, so each clearing makes a new hs_trace_state.
  *
  * The state is valid from its clearing until a packet of the sequence was lost. Packets that need
- * state say so; what to do with them in an invalid state is the decision of who reads them
- * (enum hs_interned_rule). Packets without a sequence id cannot make a state valid.
+ * state say so; the reader decides what to do with them in an invalid state (enum
+ * hs_interned_rule). Packets without a sequence id cannot make a state valid.
  *
  * Holds     a state lives until the sequence has a new one and all who hold it have released it.
  * Threads   one user.

@@ -15,7 +15,7 @@
 
 #define HS_SKIPPED_NAME "FILTERED"
 
-/* Prefixes of the files' paths. A zero-initialised structure skips no file. The texts belong to the
+/* Prefixes of the files' paths. A zero-initialized structure skips no file. The texts belong to the
  * creator of the structure. */
 struct hs_skipped_files {
     const char *const *prefixes;

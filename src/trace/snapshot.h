@@ -45,8 +45,7 @@ struct hs_snap_module {
     uint64_t exec_off, exec_sva, exec_bytes; /* first executable segment */
     uint64_t unload_ns;                      /* 0: still loaded */
     /* Stacks in which a walk followed a frame pointer through code of this module that has no
-     * unwind information: how many there are, and what was allocated through them since the start.
-     * */
+     * unwind information: their number, and what was allocated through them since the start. */
     uint32_t guessed_stack_count;
     double guessed_bytes, guessed_allocs;
 };
@@ -102,8 +101,8 @@ struct hs_snap_change {
     uint64_t from_bytes, to_bytes; /* intervals; equal if only the dump schedule has changed */
     uint64_t limit;                /* its unit depends on `reason` */
     uint32_t reason;               /* enum hs_change_reason */
-    /* the time between scheduled dumps is this many times longer than requested; 0: no more of them
-     * */
+    /* the time between scheduled dumps is this many times longer than requested; 0: there are no
+     * more scheduled dumps */
     uint32_t rarity;
 };
 
@@ -188,7 +187,6 @@ struct hs_snapshot {
 void hs_snapshot_free(struct hs_snapshot *snap);
 
 #if HS_HAS_CHECKS
-/* For tests: whether what the top of this file says under Holds is true of all stacks and frames.
- * */
+/* For tests: whether all stacks and frames are as the top of this file says under Holds. */
 bool hs_snapshot_is_valid(const struct hs_snapshot *snap);
 #endif

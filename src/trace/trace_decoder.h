@@ -13,7 +13,8 @@
  * takes what can be decoded of it. So when one pass serves both, the profile gets no more packets
  * from the first damage on, and is then read again by itself.
  *
- * Ensures   clocks and states stay until hs_trace_decoder_deinit(), for sinks that put packets off.
+ * Ensures   clocks and states stay until hs_trace_decoder_deinit(), for sinks that process packets
+ *           later.
  * Threads   one user.
  * Fails     -errno of the reader or of a sink.
  */

@@ -355,8 +355,8 @@ const Hs__Pb__TracePacket *hs_trace_reader_decode(struct hs_trace_reader *reader
     return packet;
 }
 
-/* Separates the parts of a packet, and decodes its head, or all of it. NULL: it cannot be decoded.
- * */
+/* Separates the parts of a packet, and decodes its head, or all of it. *ret_packet is NULL if it
+ * cannot be decoded. */
 static int decode_split(struct hs_trace_reader *reader, const uint8_t *data, size_t bytes,
                         const Hs__Pb__TracePacket **ret_packet)
 {

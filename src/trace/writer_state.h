@@ -161,7 +161,7 @@ static inline size_t hs_put_packet_head(uint8_t *out, uint64_t bytes)
 
 /* Writes one packet. A failure sets writer->err. */
 void hs_writer_packet(struct hs_trace_writer *writer, const Hs__Pb__TracePacket *packet);
-/* Initialises a packet of our sequence with a time, which is given on CLOCK_MONOTONIC. */
+/* Initializes a packet of our sequence with a time, which is given on CLOCK_MONOTONIC. */
 void hs_writer_packet_init(const struct hs_trace_writer *writer, Hs__Pb__TracePacket *packet,
                            uint64_t mono_ns);
 /* Sets writer->err if it is not set yet. */

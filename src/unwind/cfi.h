@@ -3,7 +3,7 @@
  * the caller's frame is and where each register of the caller was saved.
  *
  * This is a small interpreter of the DW_CFA instructions. It stops at the row that covers the
- * address, so nothing is tabulated ahead.
+ * address, and makes no table of rows.
  *
  * Holds     a row consists of plain values: 100 bytes, so that a few of them fit a small stack.
  *           Expressions are kept as the offset of their length from the section's bytes.

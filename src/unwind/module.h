@@ -36,7 +36,7 @@ struct hs_unwind_module {
     uint64_t bias;
     /* The same for .eh_frame: 0 in memory, where the loader has relocated them; bias in a file. */
     uint64_t eh_bias;
-    /* The module's code, to recognise a signal trampoline without information. Empty: not
+    /* The module's code, to recognize a signal trampoline without information. Empty: not
      * readable. */
     struct hs_span text;
 };

@@ -4,14 +4,16 @@
  * A walk is a pure function of pc, sp, the stack words that it read, bp if a rule used it, and the
  * modules. A record keeps all of those together with the id of the resulting stack. When the same
  * (pc, sp) comes again and every word still has its value, the stack is the same: exactly, not just
- * probably. Comparing words has no chain of dependent loads, so it costs a fraction of a walk.
+ * probably. In a walk each load depends on the one before; when words are compared, no load does.
+ * So replay costs a fraction of a walk.
  *
  * Each thread has its own table, in memory of the caller: zero pages, used from the start as
  * records come. (pc, sp) selects a set of eight slots. Eight, because a function that allocates on
  * behalf of many callers is often called at the same sp by all of them. A new record replaces one
  * in the back half of its set and moves to the front, as does a record that is found in the back
- * half. Each slot also holds a word of the stack by which it was told apart last time, so most
- * wrong records are not even read. Records lie in one arena; when it is full, all are forgotten.
+ * half. Each slot also holds the offset and the low half of the word in which its record last
+ * differed from a stack, so most wrong records are not even read. Records lie in one arena; when it
+ * is full, all are forgotten.
  *
  * Holds     a record is used only if its generation is the requested one.
  * Threads   one; not even a signal handler of that thread may come in between.

@@ -2,9 +2,9 @@
  * The rule cache: from a pc to its unwind rule and to the frame's id.
  *
  * All threads share it without a lock. An entry is two words: word, and pc ^ word ^ generation. Two
- * threads that write the same entry at once may leave halves of both behind. Such a pair does not
- * yield any pc that will ever be looked up, so it is a miss and nothing else. A flush draws a new
- * generation, which turns every older entry into a miss.
+ * threads that write the same entry at once may leave halves of both behind. The pc that such a
+ * pair yields is none that will ever be looked up, so the pair is a miss and does no other harm. A
+ * flush draws a new generation, which turns every older entry into a miss.
  *
  * A pc has one place, which is read first, and the neighbour in the same cache line: an entry that
  * is pushed out of its place moves there. Otherwise two return addresses of one stack that share a

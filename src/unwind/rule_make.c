@@ -1,5 +1,5 @@
 /*
- * Packs the rows that fit, and recognises the few expressions that compilers and linkers write.
+ * Packs the rows that fit, and recognizes the few expressions that compilers and linkers write.
  *
  * Since a rule belongs to one pc, an expression over pc alone is a constant. That of the PLT,
  *   rsp + 8 + ((pc & 15) >= 11 ? 8 : 0)

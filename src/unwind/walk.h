@@ -73,7 +73,7 @@ struct hs_unwinder {
 };
 
 /* The result of a walk. About 6 KiB: to be kept in static or mapped memory, not on a stack that may
- * be small. Need not be initialised. */
+ * be small. Need not be initialized. */
 struct hs_walk {
     enum hs_unwind_end end;
     uint32_t frame_count;

@@ -40,13 +40,13 @@ struct hs_buf {
         0                                                                                          \
     }
 
-/* Initialises an empty buffer. `sink` may be NULL; `sink_ctx` is the sink's first argument. */
+/* Initializes an empty buffer. `sink` may be NULL; `sink_ctx` is the sink's first argument. */
 void hs_buf_init(struct hs_buf *buf, hs_buf_sink_fn *sink, void *sink_ctx);
 /* Frees the memory. Does not empty the buffer into the sink. */
 void hs_buf_deinit(struct hs_buf *buf);
 
-/* For assertions: is there room for what is kept and a NUL, and is no more kept than was written?
- * */
+/* For assertions: is there room for what is kept and for a NUL, and is no more kept than was
+ * written? */
 bool hs_buf_is_valid(const struct hs_buf *buf);
 
 /* Appends `bytes` bytes. */

@@ -29,7 +29,7 @@ struct hs_intern {
     size_t capacity;     /* of keys */
 };
 
-/* Frees the table's memory. A zero-initialised table is empty. */
+/* Frees the table's memory. A zero-initialized table is empty. */
 void hs_intern_deinit(struct hs_intern *table);
 
 /* For assertions: is each key found under its id, and are the slots at most half full? */

@@ -43,7 +43,7 @@ enum hs_opt_kind {
     HS_OPT_KIND_CHOICE,
 };
 
-/* The values of an option that may be given several times. A zero-initialised list is empty. */
+/* The values of an option that may be given several times. A zero-initialized list is empty. */
 struct hs_opt_list {
     const char **items; /* the items point into argv */
     size_t count, capacity;

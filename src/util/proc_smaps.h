@@ -70,7 +70,7 @@ struct hs_proc_smaps_sums {
 };
 
 /*
- * Adds the next piece of the file, of any size. A zero-initialised `sums` is empty. Returns 0 or
+ * Adds the next piece of the file, of any size. A zero-initialized `sums` is empty. Returns 0 or
  * -ENOMEM.
  */
 int hs_proc_smaps_add(struct hs_proc_smaps_sums *sums, const char *text, size_t text_bytes);

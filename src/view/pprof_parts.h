@@ -13,7 +13,7 @@
 #include "util/buf.h"
 #include "util/intern.h"
 
-/* Zero-initialised, with `out` set, it is empty. */
+/* Zero-initialized, with `out` set, it is empty. */
 struct hs_pprof_parts {
     struct hs_buf *out;
     struct hs_intern texts; /* id of each text in the string table */

@@ -70,8 +70,7 @@ static int is_on;
 static __thread int is_inside;
 static __thread uint64_t stack_lo_va, stack_hi_va;
 
-/* --- modules -----------------------------------------------------------------------------------
- * */
+/* --- modules ---------------------------------------------------------------------------------- */
 
 static int has_changed(struct dl_phdr_info *info, size_t unused_bytes, void *ret_has_changed)
 {
@@ -119,8 +118,7 @@ static bool resolve(void *ctx, uint64_t pc, bool is_exact, struct hs_resolved *r
     return true;
 }
 
-/* --- libunwind's walk ---------------------------------------------------------------------------
- * */
+/* --- libunwind's walk ------------------------------------------------------------------------- */
 
 /* Adds libunwind's frames from `regs` on. */
 static void walk_theirs_from(const struct hs_regs *regs)
@@ -205,8 +203,7 @@ static bool is_same(void)
     return their_count == walk.frame_count + walk.skipped_count;
 }
 
-/* --- differences --------------------------------------------------------------------------------
- * */
+/* --- differences ------------------------------------------------------------------------------ */
 
 static void write_numbers(const char *name, const uint64_t *numbers, uint32_t count)
 {
@@ -269,8 +266,7 @@ static void write_difference(const struct hs_regs *regs)
     fflush(differences);
 }
 
-/* --- comparing ---------------------------------------------------------------------------------
- * */
+/* --- comparing -------------------------------------------------------------------------------- */
 
 static uint64_t hash_walk(void)
 {

@@ -1,6 +1,6 @@
 /*
  * Writers for test_cut.c: threads that only insert and remove blocks, with the client's own tables,
- * in patterns of which every instant can be recognised.
+ * in patterns of which every instant can be recognized.
  *
  * Block number n of a writer has n + 1 bytes and stands on stack n % stack_count of that writer's
  * own stacks, except in WRITERS_MOVE, where the stack is random.
@@ -47,7 +47,7 @@ struct writers_region {
 void writers_open(struct writers_region *ret_region);
 
 /*
- * The writers' own mapping of what a reader maps: ThreadSanitizer recognises memory by its address.
+ * The writers' own mapping of what a reader maps: ThreadSanitizer recognizes memory by its address.
  */
 struct hs_region_control_v1 *writers_control(void);
 const void *writers_section(enum hs_section_id section, uint64_t count);

@@ -31,7 +31,7 @@ static bool choose(uint64_t malloc_va)
     return hs_allocator_names_choose(&names, malloc_va, words, sizeof(words));
 }
 
-/* NULL: no function was recognised as this one. */
+/* NULL: no function was recognized as this one. */
 static const struct hs_allocator_symbol *find(const char *prefix, const char *name)
 {
     for (size_t i = 0; i < names.family_count; i++) {

@@ -1,4 +1,4 @@
-/* Tests of collect/loaded_runtimes: which runtimes are recognised by the files that are mapped. */
+/* Tests of collect/loaded_runtimes: which runtimes are recognized by the files that are mapped. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Path replay: a stack is recognised if, and only if, nothing that it depends on has changed. */
+/* Path replay: a stack is recognized if, and only if, nothing that it depends on has changed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

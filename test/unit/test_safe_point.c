@@ -239,8 +239,7 @@ static void test_room(void **state)
     assert_true(hs_safe_point_has_room(&maps, 0x7f20000, 0x1234, 0x10000));
 }
 
-/* --- the called function: our own code, and stubs as linkers make them --------------------------
- * */
+/* --- the called function: our own code, and stubs as linkers make them ------------------------ */
 
 static uint64_t noted_va;
 

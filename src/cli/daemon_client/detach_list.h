@@ -24,7 +24,7 @@ struct hs_attached_process {
     uint64_t stack_start_va; /* another value: it has executed another program */
 };
 
-/* Zero-initialised is empty. */
+/* Zero-initialized is empty. */
 struct hs_detach_list {
     struct hs_attached_process *processes;
     size_t count, capacity;

@@ -30,7 +30,7 @@
 
 #define NS_PER_MS UINT64_C(1000000)
 
-/* A command line for `run` or `attach`. Zero-initialised is empty. */
+/* A command line for `run` or `attach`. Zero-initialized is empty. */
 struct line {
     char **words; /* owned, and each of them */
     size_t count;

@@ -24,7 +24,7 @@ struct hs_record_options {
     bool has_forks; /* no process was named: the program's forked children are meant, too */
 };
 
-/* Parses the command line: HS_ARGS_GO_ON, or the exit status. The caller deinitialises the options
+/* Parses the command line: HS_ARGS_GO_ON, or the exit status. The caller deinitializes the options
  * in either case. */
 int hs_record_options_parse(int argc, char **argv, struct hs_record_options *ret_options);
 /* Frees the config. */

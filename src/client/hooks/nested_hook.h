@@ -1,26 +1,27 @@
 /*
- * Hooked functions that are called inside hooked functions: a block must be recorded once.
+ * Hooked functions that are called inside hooked functions: their block must be recorded only once.
  *
  * C++'s operator new mostly calls malloc. An allocator's calloc or realloc may call its own malloc
- * by name, which leads to our hook. Names do not tell which function does so, so the hooks find out
- * by observation: while a real function runs, the thread's countdown is set aside. A hooked
- * function inside it must then take the slow path, and hs_sampler_hit reports the call here. There
- * are two modes:
+ * by name, which leads to our hook. A function's name does not tell whether it does so. The hooks
+ * find out by observation: while a real function runs, the thread's countdown is set aside. A
+ * hooked function inside it must then take the slow path, and hs_sampler_hit reports the call here.
+ * There are two modes:
  *
- *   - WATCH only notes the inner call. An operator that has malloc inside leaves the recording to
- *     it, and from then on costs one jump.
+ *   - WATCH only notes the inner call. The hook of an operator that was found to call malloc leaves
+ *     the recording to malloc's hook, and from then on costs one jump.
  *   - MUTE also keeps the inner call from being recorded; the outer function records the block.
  *     This is for C functions that were found to call other hooked functions, perhaps only now and
  *     then (a realloc in place does not). Each call of such a function must then take the slow
  *     path, or its block would be sampled twice.
  *
- * A signal handler that allocates meanwhile is noticed as well. That it is not the real function
- * that called malloc is seen from the block, which is not recorded in that case (hs_live_covers).
- * Only inside a muted function the handler's allocation is muted too.
+ * The allocation of a signal handler that runs meanwhile is noticed, too. Therefore a hook
+ * concludes that its real function calls other hooked functions only if the returned block has been
+ * recorded (hs_live_covers); for an operator, also after a number of calls in which something was
+ * noticed. Inside a muted function the handler's allocation is muted, too.
  *
- * Holds     nested observations are told apart, and an inner call that the inner one notices is
- *           noticed by the outer one too. An observation that was left by an exception or a longjmp
- *           is recognised by its frame marker.
+ * Holds     observations may be nested; a call that the inner one notices is noticed by the outer
+ *           one, too. An observation that was left by an exception or a longjmp is recognized by
+ *           its frame marker.
  * Threads   each thread has its own.
  */
 #pragma once

@@ -41,7 +41,7 @@ void hs_fork_hold_end(void)
     hs_store_release(&is_held, 0);
 }
 
-/* Below a seccomp filter forks are never held. */
+/* Under a seccomp filter forks are never held. */
 void hs_fork_hold_enter(void)
 {
     uint64_t end_ns = 0, now_ns = 0;

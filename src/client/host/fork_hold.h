@@ -1,9 +1,9 @@
 /*
  * Holding forks: for some milliseconds no thread of the process forks.
  *
- * A thread that changes what a child would find half done (patch/patch.h) holds forks meanwhile. A
- * thread that wants to fork then waits. The handlers of fork(2) call enter and leave (life/fork.h);
- * if they are not registered, nothing waits.
+ * A thread holds forks while it makes a change that a forked child must not find half done
+ * (patch/patch.h). A thread that wants to fork then waits. The handlers of fork(2) call enter and
+ * leave (life/fork.h); if they are not registered, nothing waits.
  *
  * Threads   one at a time holds forks, with signals blocked; any number fork.
  * Fails     hs_fork_hold_begin returns false when a fork has lasted too long: forks are not held.

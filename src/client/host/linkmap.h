@@ -5,12 +5,12 @@
  * client runs inside the first malloc of a process. So the list is found as a debugger finds it
  * (DT_DEBUG of the executable), and symbols are found through the objects' own hash tables.
  *
- * Objects that were there at the start stay loaded, and come first in the list. The objects behind
+ * Objects that were loaded at the start stay loaded, and come first in the list. The objects after
  * them come and go with any thread's dlopen() and dlclose(); an unmapped object stays in the list
  * for a moment. So a search ends with the last object that stays.
  *
- * Ensures   what is found is the original definition, also where an entry of a symbol table was
- *           changed since (patch/exports.h): the old values are noted here.
+ * Ensures   a search finds the original definition, even where the client has changed the entry of
+ *           a symbol table (patch/exports.h): the old values are noted here.
  * Threads   any, once it is known which objects stay. Before that, the list must not change
  *           meanwhile.
  * Fails     returns NULL.

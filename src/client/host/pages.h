@@ -2,7 +2,8 @@
  * Memory for the client's own tables: mapped, never from an allocator, and not in core dumps.
  *
  * Threads   any; async-signal-safe.
- * Fails     map returns NULL; populate never fails, the pages are then faulted in one by one.
+ * Fails     map returns NULL. populate never fails: pages that the kernel does not populate are
+ *           faulted in one by one.
  */
 #pragma once
 

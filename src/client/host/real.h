@@ -2,13 +2,13 @@
  * The real allocator: the functions that the program would have used without the client.
  *
  * They are the next definitions after ours in the loader's order: the C library's, or those of a
- * jemalloc, tcmalloc or mimalloc that is linked or preloaded. They are never __libc_malloc behind
- * such an allocator's back: a block would then be freed by another allocator than the one it came
- * from.
+ * jemalloc, tcmalloc or mimalloc that is linked or preloaded. They never bypass such an allocator
+ * by calling __libc_malloc: a block would then be freed by another allocator than the one that
+ * returned it.
  *
- * Holds     every pointer can be called at any time: until they are resolved, they lead to
- *           functions that resolve them and then call. What the C library lacks is made from what
- *           it has.
+ * Holds     every pointer can be called at any time: at first it points to a function that resolves
+ *           all pointers and then calls the real function. A function that the C library lacks is
+ *           built from functions that it has.
  * Threads   any; resolving is idempotent and takes no lock.
  */
 #pragma once

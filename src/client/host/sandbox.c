@@ -1,5 +1,5 @@
 /*
- * The state of a client below a seccomp filter. See sandbox.h.
+ * The state of a client under a seccomp filter. See sandbox.h.
  */
 #include "client/host/sandbox.h"
 

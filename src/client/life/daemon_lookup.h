@@ -2,9 +2,9 @@
  * Finds a daemon to announce this process to, when no collector was named.
  *
  * Every program of a machine may have the client preloaded, and most of the time no daemon runs. So
- * this is one attempt at each of at most three paths, with two system calls each, before anything
- * else is made. The listening process gets to write to our memory, so only a daemon of root or of
- * our own user is accepted.
+ * the client makes one attempt at each of at most three paths, with two system calls each, before
+ * it creates anything. The listening process will be able to write to our memory, so only a daemon
+ * of root or of our own user is accepted.
  *
  * The startup hint file beside its socket (fmt/ctl_layout.h) says whether to record from the first
  * allocation on.

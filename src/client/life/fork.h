@@ -1,28 +1,30 @@
 /*
  * A forked child's own region.
  *
- * The child shares the region's pages with its parent, which goes on writing to them. The child
- * owns its private memory: its index, record caches and filter name exactly the blocks that it
- * inherited. So it can wait. A child that executes another program at once never gets a region. The
- * first sample of a child that stays makes one: a file like the parent's, mapped where the parent's
- * was, so that every pointer and every id of a stack or frame stays valid, with the records that
- * the private index and caches name.
+ * The child shares the region's pages with its parent, which goes on writing to them. The child's
+ * private memory is its own: the index, record caches and filter in it name exactly the blocks that
+ * it inherited. So it need not make a region at once, and a child that executes another program
+ * before its first sample never makes one. The first sample makes it, or, in a dormant child, a
+ * certain amount of allocated memory (lifecycle.h). It is a file like the parent's, mapped where
+ * the parent's was, so that every pointer and every id of a stack or frame stays valid, with the
+ * records that the private index and caches name.
  *
- * Meanwhile the parent may have freed some of these blocks and reused their records. Therefore the
- * parent writes down each record of a block from before its last fork that dies, in a ring that it
- * shares with its children, before it changes the record. The child copies the records first and
- * then reads the ring: if the ring does not name a record, the copy was good.
+ * Meanwhile the parent may have freed some of these blocks and reused their records. Therefore,
+ * when a block dies that is older than the parent's last fork, the parent first copies the block's
+ * record to a ring that it shares with its children, and only then changes the record. The child
+ * copies the records first and then reads the ring: if the ring does not name a record, the copy
+ * was good.
  *
  *   parent  prepare: E = epoch, epoch += 2     fork    epoch += 2
  *           births <= E + 2 are from before; a death of one is written down (up to a bound)
  *   child   ...................................|waiting: frees are noted.|first sample: begins|ON
  *
  * Holds     a child writes nothing in the parent's region. A block is inherited if the private
- *           index names it, its birth is <= E + 2, and its address has the hash that the index
- *           says.
+ *           index names it, its birth is <= E + 2, and the hash of its address is the one in the
+ *           index.
  * Threads   in the parent any, while one of them forks. In the child one thread begins; the samples
  *           of other threads are lost, and counted, until it has done so.
- * Fails     begin returns false without memory, descriptors or collector, and below a seccomp
+ * Fails     begin returns false without memory, descriptors or collector, and under a seccomp
  *           filter: the child goes on unprofiled. Blocks whose record could not be recovered are
  *           counted (HS_LOSS_INHERITED).
  * See       docs/adr/0011-forked-children.md

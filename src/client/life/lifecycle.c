@@ -340,7 +340,7 @@ HS_COLD bool hs_lifecycle_renew(void)
 {
     const struct hs_region_control_v1 *control = &hs_control_page.control;
     uint64_t old_mask = hs_sys_block_signals();
-    /* Not possible below a seccomp filter; and in a vfork child the parent must do it. */
+    /* Not possible under a seccomp filter; and in a vfork child the parent must do it. */
     bool may_try = hs_tls.guard_va == 0 && !hs_sandbox_is_tight() &&
                    hs_region.header->pid == hs_sys_getpid() && take_state(HS_LIFE_ON);
     bool is_on = false;

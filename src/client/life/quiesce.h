@@ -14,7 +14,7 @@
  * Threads   one, with recording off.
  * Fails     false: a thread did not leave our code in time: it is not running, or left by a
  *           longjmp. (The tables stay mapped at their addresses in any case, so if they are emptied
- *           all the same, that thread can at worst still write one odd record.)
+ *           all the same, the worst that this thread can still do is to write one wrong record.)
  */
 #pragma once
 

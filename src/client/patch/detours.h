@@ -1,13 +1,15 @@
 /*
- * Detours: an allocator's entries lie in the executable, and a jump written there leads to our
- * hooks.
+ * Detours: jumps to our hooks, written over the first instructions of the functions of an allocator
+ * that is part of the executable.
  *
- * Instead of these entries, the hooks call code that the collector made for the purpose
- * (arch/detour.h) and that is placed here into pages of its own. This code does what the entries
- * do, whether they have been changed or not. It stays, from before the first entry is changed, and
- * a second session finds it.
+ * If a hook called such an entry, the jump there would lead back to the hook. So the hooks call
+ * code that the collector makes (arch/detour.h), and that this file puts into pages of its own. The
+ * code does what the entries did, whether they have been changed or not. It is in place before the
+ * first entry is changed, and stays for as long as the process lives: a second session finds it
+ * there.
  *
- * Detours of an allocator that has names of its own lead to hooks of its own (hooks/own_hooks.h).
+ * The detours of an allocator whose functions have names of their own lead to separate hooks
+ * (hooks/own_hooks.h).
  *
  * A collector that attaches calls HS_DETOUR_ENTRY on a borrowed thread. A program that it starts
  * with the client preloaded waits before its first allocation: the calls that a program makes to

@@ -21,7 +21,7 @@
  * Holds     our own look-ups (linkmap.h) find the original functions.
  * Threads   one, while the client starts. Other threads may be looking symbols up: they find the
  *           old value or the new one.
- * Fails     an entry that cannot be changed stays, which the result tells; the program goes on as
+ * Fails     an entry that cannot be changed stays, and the result says so; the program goes on as
  *           before.
  * See       docs/adr/0023-redirected-symbols.md
  */

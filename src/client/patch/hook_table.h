@@ -2,8 +2,8 @@
  * All hooks by name: the calls of a process that was not started with the client are redirected to
  * them.
  *
- * In such a process the exported names mean the allocator's own functions; these addresses are our
- * hooks in any load order.
+ * In such a process a look-up of malloc by name finds the allocator's own function. This table has
+ * the addresses of our hooks themselves, whatever the load order is.
  */
 #pragma once
 

@@ -6,7 +6,7 @@
  * holds it while it calls the resolver of an indirect function (STT_GNU_IFUNC), and a resolver of
  * ours can do anything. So a call of dlsym() for a symbol of ours runs a function of ours under
  * that lock. For as long as it runs, each object of the list is mapped, relocated and protected,
- * and stays so. A forked child finds this lock free: libc initialises it again there.
+ * and stays so. A forked child finds this lock free: libc initializes it again there.
  *
  * The lock that dl_iterate_phdr() holds for its callback is a weaker one: it keeps objects mapped
  * and in the list, but they may still be half loaded and half relocated, and a child that was

@@ -1,8 +1,8 @@
 /*
- * The hooks that each call a function of their own (hooks/own_hooks.h): which function that is.
+ * Which function each hook of hooks/own_hooks.h calls.
  *
- * hooks/own_hooks.c makes the hooks and these tables of them, as hook_table.h has all other hooks
- * by name.
+ * hooks/own_hooks.c defines these hooks and their tables; hook_table.h lists all other hooks by
+ * name.
  *
  * Requires  the function that a hook has to call is set before anything leads to the hook. The
  *           hooks of the C library are bound by the first call of one of them, or before.

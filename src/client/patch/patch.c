@@ -43,8 +43,8 @@ struct meaning {
     uint64_t real_va; /* the definition that the program uses; 0: there is none */
     /* The executable's own entry for it, which all objects use as its address; 0: none. */
     uint64_t entry_va;
-    /* It is the operator of a C++ runtime that came late. An object that defines it uses its own.
-     * */
+    /* the operator of a C++ runtime that was loaded late; an object that defines the operator
+     * itself uses its own */
     bool is_late;
 };
 
@@ -309,7 +309,7 @@ static void apply_locked(void *ctx)
 
 void hs_patch_new(void)
 {
-    /* Below a seccomp filter the recording process does it, on a thread that may. */
+    /* Under a seccomp filter the recording process does it, on a thread that may. */
     if (patched.is_applied && !hs_sandbox_is_tight()) {
         /* A signal handler that forks would wait for the thread that it has interrupted. */
         uint64_t old_mask = hs_sys_block_signals();

@@ -3,8 +3,8 @@
  *
  * A call of malloc from an executable or a library goes through a slot: a pointer of that object,
  * which the loader has set. The client was not loaded at that time, so each of these slots is set
- * again. This is one store of eight bytes; after it, a call goes to our hook, before it, to the
- * allocator. No thread needs to stop for that. The allocator itself is not changed and goes on
+ * again. This is one store of eight bytes: before it a call goes to the allocator, and after it to
+ * our hook. No thread needs to stop for that. The allocator itself is not changed and goes on
  * serving.
  *
  * Which slots? Those whose relocation names one of our functions, in all objects except the loader

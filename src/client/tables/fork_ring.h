@@ -1,15 +1,17 @@
 /*
- * The deaths of blocks that a forked child has inherited, written down for it.
+ * The ring in which a parent notes, for a forked child, the deaths of blocks that the child has
+ * inherited.
  *
- * The child shares the region's records with its parent, which goes on freeing blocks. So the
- * parent writes each record of a block from before its last fork that dies into this ring, which it
- * shares with its children, before it changes the record. life/fork.h has the whole.
+ * The child shares the region's records with its parent, which goes on freeing blocks. When a block
+ * dies that is older than the parent's last fork, the parent first copies the block's record to
+ * this ring, which it shares with its children, and only then changes the record. life/fork.h
+ * describes the whole.
  *
  * Ensures   a record that changed after the fork is in the ring, as long as no more deaths came
  *           than the bound allows.
  * Threads   in the parent any; one thread at a time prepares a fork. Children only read.
- * Fails     without memory there is no ring: deaths are not written down, and the child counts the
- *           blocks that it cannot recover.
+ * Fails     without memory there is no ring: deaths are not noted, and the child counts the blocks
+ *           that it cannot recover.
  */
 #pragma once
 

@@ -21,7 +21,7 @@ static uint32_t *make_page(void)
         return NULL;
     }
     if (hs_sys_madvise((void *)va, 4096, MADV_WIPEONFORK) != 0) {
-        return NULL; /* a kernel before 4.14: a child could not be recognised */
+        return NULL; /* a kernel before 4.14: a child could not be recognized */
     }
     return (uint32_t *)va;
 }

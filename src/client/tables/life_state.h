@@ -2,8 +2,8 @@
  * The word that says whether the client records. life/lifecycle.h has the states and their changes.
  *
  * A page that the kernel empties in a forked child (MADV_WIPEONFORK) holds the word that the hot
- * paths read: after a fork the child is not on, whichever way it was made, and needs no handler to
- * be so.
+ * paths read: so a child is not ON after a fork, however it was made, and no handler is needed for
+ * that.
  *
  * Threads   any; the thread that takes the state STARTING or FOLLOWING is the one that sets the
  *           next state.

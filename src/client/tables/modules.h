@@ -9,7 +9,7 @@
  * Holds     an entry's addresses and identity never change; `unload_ns` is 0 again when the module
  *           came back to its place.
  * Threads   any; entries are added under a try-lock, and a thread that has tried in vain for a
- *           while goes on without (the frame is looked up again at the next sample).
+ *           while goes on without the entry (the frame is looked up again at the next sample).
  * Fails     code outside every known object belongs to the module HS_MODULE_ID_ANON.
  */
 #pragma once

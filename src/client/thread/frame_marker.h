@@ -2,8 +2,8 @@
  * A marker in a stack frame: it says that a call of ours is in progress there.
  *
  * A flag that is set before a step and cleared after it may stay set for good: a signal handler
- * that came in between may leave by siglongjmp, or an operator new may throw. So the client
- * remembers of such a step where it runs: the address of a marker in its frame. The marker is gone
+ * that came in between may leave by siglongjmp, or an operator new may throw. So for such a step
+ * the client remembers the address of a marker in the step's own stack frame. The marker is gone
  * when another one is about to be set at its place, when other calls have overwritten it, when its
  * stack does not exist any more, or when this thread's own stack has been unwound past it.
  *

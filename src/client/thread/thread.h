@@ -3,7 +3,7 @@
  *
  * Holds     hs_tls.self is NULL or owned by the running thread.
  * Threads   each thread has its own. A signal handler may interrupt its thread inside our code;
- *           hs_reentry_guard_enter tells.
+ *           hs_reentry_guard_enter then returns false.
  * Fails     hs_thread_self returns NULL without memory; the sample is then lost and counted.
  * See       tables/thread_state.h for the data.
  */

@@ -77,8 +77,7 @@ void hs_return_chain_park(const struct hs_return_chain *chain, struct hs_remote_
 
 /* Changes *regs, which are set for the call of a function, so that the function returns into the
  * chain, which then sends the notify signal. Writes the return addresses below `free_va`;
- * *ret_return_va is where they begin. 0 or
- * -errno. */
+ * *ret_return_va is where they begin. 0 or -errno. */
 int hs_return_chain_prepare_call(struct hs_return_chain *chain, uint64_t free_va,
                                  struct hs_remote_regs *regs, uint64_t *ret_return_va);
 
@@ -97,8 +96,7 @@ int hs_return_chain_set_fd(struct hs_return_chain *chain, int fd);
 int hs_return_chain_await_fd(struct hs_return_chain *chain, uint64_t fd_va);
 /* Call this before a call that closes the descriptor: as soon as the thread has entered that call,
  * the chain no longer closes it. The caller then makes the call, followed by
- * hs_return_chain_set_fd(chain, -1). 0 or
- * -errno. */
+ * hs_return_chain_set_fd(chain, -1). 0 or -errno. */
 int hs_return_chain_hand_over_fd(const struct hs_return_chain *chain);
 
 /* Makes the chain restore these scheduling attributes. 0 or -errno. */

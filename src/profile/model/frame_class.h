@@ -4,8 +4,8 @@
  * The innermost frames of most stacks are allocation functions: operator new,
  * std::allocator<T>::allocate, xmalloc. Every stack keeps them, since they are true, but "operator
  * new: 100 %" answers no question. Each function therefore gets a class by its name and module, and
- * a view names a stack after its first frame in the program itself. A wrong class costs a good
- * headline, never a byte.
+ * a view names a stack after its first frame in the program itself. A wrong class can give a stack
+ * a bad headline, but changes no figure of the profile.
  *
  * Threads   pure functions.
  */

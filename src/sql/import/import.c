@@ -153,8 +153,8 @@ static int finish_profile(struct hs_load *load, bool has_all, const struct hs_tr
                : 0;
 }
 
-/* Reads the file. The profile is finished before the rows are made, so that its tables are freed.
- * */
+/* Reads the file. The profile is finished before the rows are made, so that the tables of its
+ * loader are freed. */
 static int read_packets(struct hs_import *import, struct hs_trace_decoder *decoder,
                         struct hs_profile **ret_profile)
 {

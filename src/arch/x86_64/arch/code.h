@@ -1,5 +1,5 @@
 /*
- * Patterns of x86-64 machine code that the unwinder has to recognise.
+ * Patterns of x86-64 machine code that the unwinder has to recognize.
  *
  * Threads   pure functions.
  */

@@ -138,7 +138,7 @@ static inline void hs_remote_enter(struct hs_remote_regs *regs, uint64_t functio
 /* How many bytes hs_remote_errno_slot reads. */
 #define HS_REMOTE_ERRNO_CODE_BYTES 21U
 
-/* Recognises glibc's __errno_location in its usual compiled form: mov slot(%rip),%rax; add
+/* Recognizes glibc's __errno_location in its usual compiled form: mov slot(%rip),%rax; add
  * %fs:0,%rax; ret. Returns the slot's address. The slot holds the distance of errno from
  * hs_remote_thread_va(). 0: other code. */
 static inline uint64_t hs_remote_errno_slot(const uint8_t code[HS_REMOTE_ERRNO_CODE_BYTES],

@@ -58,7 +58,7 @@ struct hs_return_context {
 static_assert(offsetof(struct hs_return_context, mxcsr) == HS_RETURN_CONTEXT_OFF + 448,
               "glibc's layout");
 
-/* mov $15,%rax; syscall: all C libraries have exactly this code, because debuggers recognise frames
+/* mov $15,%rax; syscall: all C libraries have exactly this code, because debuggers recognize frames
  * by it. */
 #define HS_RETURN_GADGET       "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05"
 #define HS_RETURN_GADGET_BYTES 9U
