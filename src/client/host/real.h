@@ -1,10 +1,12 @@
 /*
  * The real allocator: the functions that the program would have used without the client.
  *
- * They are the next definitions after ours in the loader's order: the C library's, or those of a
- * jemalloc, tcmalloc or mimalloc that is linked or preloaded. They never bypass such an allocator
- * by calling __libc_malloc: a block would then be freed by another allocator than the one that
- * returned it.
+ * If the client is preloaded, they are the next definitions after ours in the loader's order; if it
+ * was loaded later, the first ones. So they are the C library's, or those of a jemalloc, tcmalloc
+ * or mimalloc that is linked or preloaded. They never bypass such an allocator by calling
+ * __libc_malloc: a block would then be freed by another allocator than the one that returned it.
+ * For a function that has a detour they are the code that stands for its old entry
+ * (patch/detours.h).
  *
  * Holds     every pointer can be called at any time: at first it points to a function that resolves
  *           all pointers and then calls the real function. A function that the C library lacks is

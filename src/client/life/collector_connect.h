@@ -1,6 +1,7 @@
 /*
- * Finds the collector for our region and how recording is to begin: the collector that our
- * environment names, or a daemon.
+ * Finds the collector for our region: the one that our environment names, or a daemon. Also finds
+ * the interval with which recording begins, or that it waits for a session. Hands the region to
+ * that collector.
  *
  * Threads   once, at start.
  * Fails     false, or -errno: there is no collector, and the process goes on unprofiled.

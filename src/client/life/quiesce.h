@@ -1,7 +1,7 @@
 /*
  * Waiting until no thread writes to the client's tables.
  *
- * Recording has been switched off; but a thread may have looked before that, and may still be
+ * Recording has been switched off; but a thread that found it on before that may still be
  * recording. Threads say so in their thread-local storage (the guard) by a plain store, which costs
  * nothing. The waiting side therefore pays: it makes a barrier in all threads (membarrier(2)), and
  * then looks at each thread's guard.

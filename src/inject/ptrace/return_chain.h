@@ -9,12 +9,13 @@
  *       ─► the thread sends itself the notify signal ─► it closes a descriptor
  *       ─► it restores errno ─► its scheduling attributes ─► all its registers
  *
- * The notify signal is a signal that is ignored by default. A traced thread stops for it all the
+ * The notify signal is a signal that the process ignores. A traced thread stops for it all the
  * same: that stop tells the tracer that the call has returned. There the tracer restores the thread
  * by ptrace, so that the kernel can still restart the interrupted system call. When no process
- * traces the thread any more, the signal has no effect and the thread goes on: the steps after it
- * are sigreturn frames (arch/return_frame.h), and the last of them restores the state that the
- * thread had when it was borrowed.
+ * traces the thread any more, the signal has no effect and the thread goes on (if the process
+ * handles all signals that come into question, the signal is SIGURG, and its handler runs once):
+ * the steps after it are sigreturn frames (arch/return_frame.h), and the last of them restores the
+ * state that the thread had when it was borrowed.
  *
  * Ensures   from hs_return_chain_build on, whatever the tracer does and wherever it dies, the
  *           thread executes a call that returns into the chain, or executes the chain, or has its
@@ -61,8 +62,8 @@ bool hs_return_chain_find(struct hs_return_chain *chain, const struct hs_remote_
                           uint64_t start_va, uint64_t end_va, uint64_t keeper_va,
                           uint64_t setcontext_va);
 
-/* Chooses the notify signal: one that the process does not handle. `ignored` and `caught` are
- * SigIgn and SigCgt of /proc/PID/status. */
+/* Chooses the notify signal: one that the process ignores, by default or by its own choice; SIGURG
+ * if there is none. `ignored` and `caught` are SigIgn and SigCgt of /proc/PID/status. */
 int hs_return_chain_choose_signal(uint64_t ignored, uint64_t caught);
 
 /* Writes the chain to the stack below *free_va, and lowers *free_va. `mask` is the thread's signal

@@ -1,6 +1,6 @@
 /*
- * Sums by heap of a selection. Views add up the heaps of a process; with these sums they say so,
- * and keep the stacks of each heap apart.
+ * The sums of a selection, for each heap. Views add up the heaps of a process. With these sums they
+ * tell the user so, and keep the stacks of each heap apart.
  *
  * Threads   pure functions.
  * Fails     -ENOMEM

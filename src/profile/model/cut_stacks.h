@@ -5,7 +5,7 @@
  * marker stands in their place. Stacks that differ only in the missing part are one stack. The
  * number of bytes allocated through such stacks is reported with the other losses of frames.
  *
- * Threads   those of the builder.
+ * Threads   as builder.h.
  * Fails     -ENOMEM; then nothing is counted.
  */
 #pragma once
