@@ -230,7 +230,7 @@ int hs_inject_check_filters(char *detail)
         return HS_INJECT_DONE;
     }
     if (find_number(own, "Seccomp", 10) != 0) {
-        snprintf(detail, HS_INJECT_DETAIL_BYTES, "heapscope runs below a filter itself");
+        snprintf(detail, HS_INJECT_DETAIL_BYTES, "heapscope itself runs under a seccomp filter");
         return HS_INJECT_SECCOMP_UNREAD;
     }
     if ((find_number(own, "CapEff", 16) >> CAP_SYS_ADMIN_BIT & 1) == 0) {
