@@ -31,7 +31,6 @@
 #include "session/admission.h"
 #include "session/hub.h"
 #include "util/fd_limit.h"
-#include "util/selfpath.h"
 #include "util/shell_word.h"
 
 #define STARTING_MAX_NS        UINT64_C(1000000000)
@@ -409,12 +408,8 @@ int hs_cmd_attach_headed(int argc, char **argv, const struct hs_run_head *head)
     int status = hs_attach_options_parse(argc, argv, &a.options);
     if (status == HS_ARGS_GO_ON) {
         take_head(&a);
-        int r = hs_selfpath_find_lib(HS_PRELOAD_NAME, a.client_path, sizeof(a.client_path));
-        if (r < 0) {
-            hs_message("cannot find " HS_PRELOAD_NAME ", which is installed beside heapscope: %s",
-                       strerror(-r));
-            status = HS_EXIT_STATUS_FAILED;
-        } else if (!check_pids(&a.options.settings)) {
+        if (hs_own_session_find_library(a.client_path, sizeof(a.client_path)) < 0 ||
+            !check_pids(&a.options.settings)) {
             status = HS_EXIT_STATUS_FAILED;
         } else {
             name_session(&a);

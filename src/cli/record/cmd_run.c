@@ -33,7 +33,6 @@
 #include "rt/text.h"
 #include "session/program_run.h"
 #include "util/proc.h"
-#include "util/selfpath.h"
 #include "util/shell_word.h"
 
 #define HS_INTERVAL_DEFAULT 4096
@@ -329,13 +328,8 @@ static int prepare(struct run *run, int argc, char **argv)
     if (status >= 0) {
         return status;
     }
-    int r = hs_selfpath_find_lib(HS_PRELOAD_NAME, run->preload_path, sizeof(run->preload_path));
-    if (r < 0) {
-        hs_message("cannot find " HS_PRELOAD_NAME ", which is installed beside heapscope: %s",
-                   strerror(-r));
-        return HS_EXIT_STATUS_FAILED;
-    }
-    return HS_ARGS_GO_ON;
+    int r = hs_own_session_find_library(run->preload_path, sizeof(run->preload_path));
+    return r < 0 ? HS_EXIT_STATUS_FAILED : HS_ARGS_GO_ON;
 }
 
 int hs_cmd_run(int argc, char **argv)

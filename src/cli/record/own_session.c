@@ -12,6 +12,17 @@
 #include "cli/record/run_summary.h"
 #include "rt/clock.h"
 #include "trace/skipped_files.h"
+#include "util/selfpath.h"
+
+int hs_own_session_find_library(char *ret_path, size_t path_bytes)
+{
+    int r = hs_selfpath_find_lib(HS_PRELOAD_NAME, ret_path, path_bytes);
+    if (r < 0) {
+        hs_message("cannot find " HS_PRELOAD_NAME ", which is installed beside heapscope: %s",
+                   strerror(-r));
+    }
+    return r;
+}
 
 void hs_own_session_take_head(struct hs_session_settings *settings, const struct hs_run_head *head)
 {

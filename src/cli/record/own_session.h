@@ -4,20 +4,21 @@
  *
  *     struct hs_own_session own = { .command = "attach", .path = path, ... };
  *     hs_own_session_open_file(&own);
- *     hs_own_session_begin(&own, &settings);                     own.session
- *     hs_own_session_serve(&own, registry);                      list, snapshot and stop are
- *     answered hs_own_session_take_peer(&own, connection_fd);             for each of their
- *     connections ... the session records, until it is over ...
- *     hs_own_session_finish(&own);                               names, summary, the file's name
- *     hs_own_session_close(&own);
+ *     hs_own_session_begin(&own, &settings);           own.session
+ *     hs_own_session_serve(&own, registry);            list, snapshot and stop are answered
+ *     hs_own_session_take_peer(&own, connection_fd);   for each of their connections
+ *     ... the session records, until it is over ...
+ *     hs_own_session_finish(&own);                     names, summary, the file's name
+ *     hs_own_session_close(&own, why);
  *
  * Threads   main thread only.
- * Fails     -errno. The caller prints a message about errors of the first three functions; finish
- *           prints its own.
+ * Fails     -errno. The caller prints a message about errors of open_file and begin; find_library
+ *           and finish print their own.
  */
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "cli/cmd.h"
@@ -41,6 +42,9 @@ struct hs_own_session {
 /* The value of `file` before it is opened. */
 #define HS_OWN_SESSION_NO_FILE ((struct hs_run_file){ .out.fd = -1, .spool_fd = -1 })
 
+/* Writes the path of heapscope's library, which the recorded programs load. 0, or -errno after a
+ * message. */
+int hs_own_session_find_library(char *ret_path, size_t path_bytes);
 /* Takes over from `head`, which may be NULL, what it says about the settings. */
 void hs_own_session_take_head(struct hs_session_settings *settings, const struct hs_run_head *head);
 
