@@ -42,14 +42,14 @@ int hs_ask_say_bad_socket(void)
 
 int hs_ask_find_daemon(char *ret_path)
 {
-    struct hs_endpoints places;
+    struct hs_endpoints endpoints;
     int first_error = 0;
-    if (hs_endpoints_find(false, &places) < 0) {
+    if (hs_endpoints_find(false, &endpoints) < 0) {
         return -EINVAL;
     }
-    snprintf(ret_path, HS_CTL_PATH_MAX + 1, "%s", places.items[0].name);
-    for (size_t i = 0; i < places.count; i++) {
-        int fd = hs_endpoint_connect(&places.items[i]);
+    snprintf(ret_path, HS_CTL_PATH_MAX + 1, "%s", endpoints.items[0].name);
+    for (size_t i = 0; i < endpoints.count; i++) {
+        int fd = hs_endpoint_connect(&endpoints.items[i]);
         if (fd >= 0) {
             return fd;
         }

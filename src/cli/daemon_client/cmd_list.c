@@ -47,20 +47,20 @@ static void say_silent(const struct hs_endpoint *place, int error)
 }
 
 /* Asks all endpoints. Returns the first error of a daemon's endpoint; 0: all daemons answered. */
-static int ask_all(struct hs_endpoints *places, struct hs_lists *lists)
+static int ask_all(struct hs_endpoints *endpoints, struct hs_lists *lists)
 {
     int first_error = 0;
-    for (size_t i = 0; i < places->count; i++) {
+    for (size_t i = 0; i < endpoints->count; i++) {
         int r;
         struct hs_list_model *listed = &lists->items[lists->count];
-        listed->before = listed->now = ask(&places->items[i], &r);
-        listed->place = places->items[i];
+        listed->before = listed->now = ask(&endpoints->items[i], &r);
+        listed->place = endpoints->items[i];
         if (listed->now) {
             lists->count++;
             lists->daemon_count += listed->place.is_daemon;
         } else {
-            say_silent(&places->items[i], r);
-            first_error = places->items[i].is_daemon && first_error == 0 ? r : first_error;
+            say_silent(&endpoints->items[i], r);
+            first_error = endpoints->items[i].is_daemon && first_error == 0 ? r : first_error;
         }
     }
     return first_error;
@@ -91,22 +91,22 @@ static void forget(struct hs_lists *lists)
 
 static int list(bool is_json)
 {
-    static struct hs_endpoints places;
+    static struct hs_endpoints endpoints;
     struct hs_lists lists = { 0 };
     struct hs_buf out = HS_BUF_INIT;
     int status = HS_EXIT_STATUS_DONE;
-    if (hs_endpoints_find(true, &places) < 0) {
+    if (hs_endpoints_find(true, &endpoints) < 0) {
         return hs_ask_say_bad_socket();
     }
-    lists.items = calloc(places.count, sizeof(lists.items[0]));
+    lists.items = calloc(endpoints.count, sizeof(lists.items[0]));
     if (!lists.items) {
         hs_message("out of memory");
         return HS_EXIT_STATUS_FAILED;
     }
-    int error = ask_all(&places, &lists);
+    int error = ask_all(&endpoints, &lists);
     /* A daemon that was named must answer; without a daemon and recordings the list is empty. */
     if (lists.daemon_count == 0 && (lists.count == 0 || hs_endpoints_is_one_named())) {
-        status = hs_ask_say_nobody(places.items[0].name, error);
+        status = hs_ask_say_nobody(endpoints.items[0].name, error);
     } else {
         ask_again(&lists);
         if (is_json) {

@@ -94,14 +94,14 @@ static bool has_session(struct hs_endpoint *place, const char *session)
 static bool stop_recording(const Hs__Ctl__Stop *request, struct hs_ctl_message *answer,
                            int *ret_status)
 {
-    static struct hs_endpoints places;
+    static struct hs_endpoints endpoints;
     const char *session = request->session;
-    if (!session || !strchr(session, '.') || hs_endpoints_find(true, &places) < 0) {
+    if (!session || !strchr(session, '.') || hs_endpoints_find(true, &endpoints) < 0) {
         return false;
     }
-    for (size_t i = 0; i < places.count; i++) {
-        if (has_session(&places.items[i], session)) {
-            int r = hs_endpoint_ask(&places.items[i], HS_CTL_STOP, &request->base,
+    for (size_t i = 0; i < endpoints.count; i++) {
+        if (has_session(&endpoints.items[i], session)) {
+            int r = hs_endpoint_ask(&endpoints.items[i], HS_CTL_STOP, &request->base,
                                     HS_PATIENCE_FOREVER_MS, answer);
             *ret_status = hs_ask_take(r, HS_CTL_STOP, answer, session, answer);
             return true;

@@ -26,23 +26,23 @@ bool hs_endpoints_is_one_named(void)
     return getenv(HS_ENV_SOCKET) != NULL;
 }
 
-int hs_endpoints_find(bool is_with_collectors, struct hs_endpoints *ret_places)
+int hs_endpoints_find(bool is_with_collectors, struct hs_endpoints *ret_endpoints)
 {
     char paths[2][HS_CTL_PATH_MAX + 1];
     static char names[HS_CTL_COLLECTORS_MAX][HS_CTL_NAME_MAX + 1];
     int path_count = hs_ctl_socket_paths(paths);
-    ret_places->count = 0;
+    ret_endpoints->count = 0;
     if (path_count < 0) {
         return path_count;
     }
     for (int i = 0; i < path_count; i++) {
-        struct hs_endpoint *place = &ret_places->items[ret_places->count++];
+        struct hs_endpoint *place = &ret_endpoints->items[ret_endpoints->count++];
         *place = (struct hs_endpoint){ .is_daemon = true };
         memcpy(place->name, paths[i], sizeof(paths[i]));
     }
     int name_count = is_with_collectors ? hs_ctl_collectors_find(names) : 0;
     for (int i = 0; i < name_count; i++) {
-        struct hs_endpoint *place = &ret_places->items[ret_places->count++];
+        struct hs_endpoint *place = &ret_endpoints->items[ret_endpoints->count++];
         *place = (struct hs_endpoint){ .is_daemon = false };
         memcpy(place->name, names[i], sizeof(names[i]));
     }

@@ -2,11 +2,11 @@
  * Endpoints to ask: the daemons and the other commands (run, attach) that may record processes on
  * this machine.
  *
- *     struct hs_endpoints places;
- *     hs_endpoints_find(true, &places);
+ *     struct hs_endpoints endpoints;
+ *     hs_endpoints_find(true, &endpoints);
  *     for (...)
- *         hs_endpoint_ask(&places.items[i], HS_CTL_LIST, &list.base, HS_PATIENCE_SHORT_MS,
- *         &answer);
+ *         hs_endpoint_ask(&endpoints.items[i], HS_CTL_LIST, &list.base,
+ *                         HS_PATIENCE_SHORT_MS, &answer);
  *
  * A command talks only to endpoints of root or of its own user; root talks to all.
  *
@@ -45,7 +45,7 @@ bool hs_endpoints_is_one_named(void);
 /* Lists the endpoints, daemons first; `is_with_collectors`: other commands, too. Also lists
  * endpoints that do not answer. 0, or -EINVAL: HEAPSCOPE_SOCKET is not the absolute path of a
  * socket. */
-int hs_endpoints_find(bool is_with_collectors, struct hs_endpoints *ret_places);
+int hs_endpoints_find(bool is_with_collectors, struct hs_endpoints *ret_endpoints);
 
 /* Connects, and checks the user of the other side. A descriptor, or -errno; -EACCES: it serves
  * another user, or is in a PID namespace whose processes have no numbers here; -EAGAIN: it takes no

@@ -127,14 +127,14 @@ static int say_none(const struct finding *f)
 int hs_recorded_find(uint32_t pid, const char *name, struct hs_endpoint *ret_place,
                      uint32_t *ret_pid)
 {
-    static struct hs_endpoints places;
+    static struct hs_endpoints endpoints;
     struct finding f = { .pid = pid, .name = name };
     int status = HS_EXIT_STATUS_DONE;
-    if (hs_endpoints_find(pid != 0 || !hs_endpoints_is_one_named(), &places) < 0) {
+    if (hs_endpoints_find(pid != 0 || !hs_endpoints_is_one_named(), &endpoints) < 0) {
         return hs_ask_say_bad_socket();
     }
-    for (size_t i = 0; i < places.count; i++) {
-        ask(&f, &places.items[i]);
+    for (size_t i = 0; i < endpoints.count; i++) {
+        ask(&f, &endpoints.items[i]);
     }
     if (f.count == 0) {
         status = say_none(&f);
