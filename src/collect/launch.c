@@ -268,7 +268,7 @@ int hs_launch_go(struct hs_launch *launch)
     int error = 0;
     ssize_t got;
     if (write(launch->go_fd, "g", 1) != 1) {
-        return -errno;
+        return -ECHILD; /* nothing reads the pipe any more */
     }
     close(launch->go_fd);
     launch->go_fd = -1;

@@ -42,7 +42,7 @@ struct hs_launch {
 int hs_launch_fork(const struct hs_launch_spec *spec, struct hs_launch *ret_launch);
 
 /* Lets the child execute the program. 0: the program runs. Otherwise -errno of execve(2), and the
- * child is gone. */
+ * child is gone; or -ECHILD: the child had ended before, for example because it was killed. */
 int hs_launch_go(struct hs_launch *launch);
 
 /* Releases everything, after go or in place of it. A zeroed struct is allowed. */

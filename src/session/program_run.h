@@ -82,8 +82,8 @@ struct hs_registry *hs_program_run_registry(struct hs_program_run *run);
 int hs_program_run_prepare(struct hs_program_run *run, struct hs_session *session);
 
 /* Runs the program to its end, after hs_program_run_prepare(); the session records it, and is over
- * afterwards. 0: the program ran, and the result is filled in. Otherwise the -errno of execve(2):
- * the program did not run. */
+ * afterwards. 0: the program ran, and the result is filled in. Otherwise the -errno of execve(2),
+ * or -ECHILD, because the forked child had ended before: the program did not run. */
 int hs_program_run_go(struct hs_program_run *run, struct hs_program_run_result *ret_result);
 
 /* Frees it; NULL is allowed. If the program has not run, the forked child ends without having run

@@ -362,7 +362,49 @@ def test_options_end_at_the_program(heapscope, tmp_path):
 
 def test_missing_library_is_said(heapscope, folder):
     done = heapscope("run", "--", TRUE, env={"HEAPSCOPE_LIB": folder})
-    refused(done, 1, "libheapscope_preload.so")
+    refused(done, 1, f"libheapscope_preload.so in {folder}", "HEAPSCOPE_LIB")
+
+
+FAULTS = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* heapscope run calls this when its child waits to execute the program. */
+int signalfd(int fd, const sigset_t *set, int flags)
+{
+    int child = 0;
+    siginfo_t info;
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
+    FILE *children = fopen(path, "re");
+    if (!children || fscanf(children, "%d", &child) != 1) {
+        abort();
+    }
+    fclose(children);
+    kill(child, SIGKILL);
+    waitid(P_PID, child, &info, WEXITED | WNOWAIT);
+    int (*real)(int, const sigset_t *, int) = dlsym(RTLD_NEXT, "signalfd");
+    return real(fd, set, flags);
+}
+"""
+
+
+def test_child_is_killed_before_it_executes_the_program(heapscope, folder, program, tmp_path):
+    """This is status 1, and not that of a program that cannot be executed."""
+    (tmp_path / "faults.c").write_text(FAULTS)
+    library = tmp_path / "faults.so"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, tmp_path / "faults.c", "-ldl"], check=True)
+    file = program("leaves-a-file", f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    done = heapscope("run", "--", file, env={"LD_PRELOAD": library})
+    refused(done, 1, f"cannot start {file}", "the process that was to execute it has ended")
+    assert not (tmp_path / "ran").exists()
+    assert is_empty(folder)
 
 
 def test_names_with_blanks(dist, tmp_path, report):

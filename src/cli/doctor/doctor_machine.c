@@ -41,7 +41,7 @@ static void check_library(struct hs_findings *findings)
     if (r < 0) {
         hs_findings_add(
             findings, HS_FINDING_PROBLEM, "recorder",
-            "install it into ../lib beside heapscope, or name its folder in HEAPSCOPE_LIB",
+            "install it together with heapscope, or name its folder in HEAPSCOPE_LIB",
             HS_PRELOAD_NAME " cannot be found: %s", strerror(-r));
     } else {
         hs_findings_add(findings, HS_FINDING_OK, "recorder", NULL, "%s", path);

@@ -132,7 +132,7 @@ static void say_attached(const struct hs_process_facts *process, const struct hs
     hs_match_display(&process->facts, name, sizeof(name));
     hs_message_info("attached to %d (%s): one thread was stopped for %.1f ms%s",
                     (int)process->facts.pid, name, (double)it->stopped_ns / 1e6,
-                    it->was_preloaded ? "; the client was already loaded" : "");
+                    it->was_preloaded ? "; heapscope's library was already loaded" : "");
     if (it->entry_count > 0) {
         hs_message_info("%u functions of its embedded allocator are redirected; for that, all its "
                         "threads (%u) were stopped for %.1f ms",
@@ -408,7 +408,7 @@ int hs_cmd_attach_headed(int argc, char **argv, const struct hs_run_head *head)
     int status = hs_attach_options_parse(argc, argv, &a.options);
     if (status == HS_ARGS_GO_ON) {
         take_head(&a);
-        if (hs_own_session_find_library(a.client_path, sizeof(a.client_path)) < 0 ||
+        if (hs_own_session_find_client(a.client_path, sizeof(a.client_path)) < 0 ||
             !check_pids(&a.options.settings)) {
             status = HS_EXIT_STATUS_FAILED;
         } else {

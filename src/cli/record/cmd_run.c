@@ -193,6 +193,11 @@ static int status_of(const struct hs_program_run_result *result)
 
 static int say_not_started(const struct run *run, int error)
 {
+    if (error == ECHILD) {
+        hs_message("cannot start %s: the process that was to execute it has ended",
+                   run->preflight.path);
+        return HS_EXIT_STATUS_FAILED;
+    }
     hs_message("cannot run %s: %s", run->preflight.path, strerror(error));
     return error == ENOENT ? 127 : 126;
 }
@@ -328,8 +333,9 @@ static int prepare(struct run *run, int argc, char **argv)
     if (status >= 0) {
         return status;
     }
-    int r = hs_own_session_find_library(run->preload_path, sizeof(run->preload_path));
-    return r < 0 ? HS_EXIT_STATUS_FAILED : HS_ARGS_GO_ON;
+    return hs_own_session_find_client(run->preload_path, sizeof(run->preload_path)) < 0
+               ? HS_EXIT_STATUS_FAILED
+               : HS_ARGS_GO_ON;
 }
 
 int hs_cmd_run(int argc, char **argv)

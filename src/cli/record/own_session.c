@@ -3,6 +3,7 @@
  */
 #include "cli/record/own_session.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -13,16 +14,6 @@
 #include "rt/clock.h"
 #include "trace/skipped_files.h"
 #include "util/selfpath.h"
-
-int hs_own_session_find_library(char *ret_path, size_t path_bytes)
-{
-    int r = hs_selfpath_find_lib(HS_PRELOAD_NAME, ret_path, path_bytes);
-    if (r < 0) {
-        hs_message("cannot find " HS_PRELOAD_NAME ", which is installed beside heapscope: %s",
-                   strerror(-r));
-    }
-    return r;
-}
 
 void hs_own_session_take_head(struct hs_session_settings *settings, const struct hs_run_head *head)
 {
@@ -36,6 +27,22 @@ void hs_own_session_take_head(struct hs_session_settings *settings, const struct
     for (size_t i = 0; head->skipped && i < head->skipped->count; i++) {
         hs_session_settings_add_skipped(settings, head->skipped->prefixes[i]);
     }
+}
+
+int hs_own_session_find_client(char *ret_path, size_t path_bytes)
+{
+    int r = hs_selfpath_find_lib(HS_PRELOAD_NAME, ret_path, path_bytes);
+    const char *folder = getenv("HEAPSCOPE_LIB");
+    if (r < 0 && folder && *folder) {
+        hs_message("cannot find heapscope's library " HS_PRELOAD_NAME " in %s, the folder that "
+                   "HEAPSCOPE_LIB names: %s",
+                   folder, strerror(-r));
+    } else if (r < 0) {
+        hs_message("cannot find heapscope's library " HS_PRELOAD_NAME ": %s; install it together "
+                   "with heapscope, or name its folder in HEAPSCOPE_LIB",
+                   strerror(-r));
+    }
+    return r;
 }
 
 int hs_own_session_open_file(struct hs_own_session *own)

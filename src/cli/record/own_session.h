@@ -12,7 +12,7 @@
  *     hs_own_session_close(&own, why);
  *
  * Threads   main thread only.
- * Fails     -errno. The caller prints a message about errors of open_file and begin; find_library
+ * Fails     -errno. The caller prints a message about errors of open_file and begin; find_client
  *           and finish print their own.
  */
 #pragma once
@@ -42,11 +42,11 @@ struct hs_own_session {
 /* The value of `file` before it is opened. */
 #define HS_OWN_SESSION_NO_FILE ((struct hs_run_file){ .out.fd = -1, .spool_fd = -1 })
 
-/* Writes the path of heapscope's library, which the recorded programs load. 0, or -errno after a
- * message. */
-int hs_own_session_find_library(char *ret_path, size_t path_bytes);
 /* Takes over from `head`, which may be NULL, what it says about the settings. */
 void hs_own_session_take_head(struct hs_session_settings *settings, const struct hs_run_head *head);
+
+/* Finds the client library. Returns 0 and its path, or -errno after a message. */
+int hs_own_session_find_client(char *ret_path, size_t path_bytes);
 
 /* Opens the file at `path`. 0 or -errno. */
 int hs_own_session_open_file(struct hs_own_session *own);
