@@ -32,17 +32,21 @@ struct hs_budget_opts {
                     HS_BUDGET_MEMORY_MAX,                                                          \
                     "sample less when the recorded data of a process comes close to this size, "   \
                     "for example 64M"),                                                            \
-        HS_OPT_NUMBER(0, "max-cpu-secs", "N", &(b)->cpu_secs, 1,                                   \
-                      HS_BUDGET_CPU_MAX_NS / UINT64_C(1000000000),                                 \
-                      "take fewer dumps when heapscope's own CPU time comes close to this many "   \
-                      "seconds"),                                                                  \
-        HS_OPT_SIZE(0, "shmem-size", "SIZE", &(b)->shmem_bytes, 8192, UINT64_C(1) << 40,           \
-                    "accepted and ignored: heapscope has no such buffer; see --max-memory"),       \
+        HS_OPT_NUMBER(                                                                             \
+            0, "max-cpu-secs", "N", &(b)->cpu_secs, 1,                                             \
+            HS_BUDGET_CPU_MAX_NS / UINT64_C(1000000000),                                           \
+            "take fewer snapshots when heapscope's own CPU time comes close to this many "         \
+            "seconds"),                                                                            \
+        HS_OPT_SIZE(                                                                               \
+            0, "shmem-size", "SIZE", &(b)->shmem_bytes, 8192, UINT64_C(1) << 40,                   \
+            "accepted from heapprofd's command lines, without effect: heapscope has no buffer of " \
+            "samples; see --max-memory"),                                                          \
         HS_OPT_FLAG(0, "block-client", &(b)->is_block,                                             \
-                    "accepted and ignored: no program ever waits for a buffer"),                   \
-        HS_OPT_FLAG(                                                                               \
-            0, "no-block-client", &(b)->is_no_block,                                               \
-            "accepted and ignored: there is no buffer whose overflow could end the profile")
+                    "accepted from heapprofd's command lines, without effect: no program ever "    \
+                    "waits for a buffer"),                                                         \
+        HS_OPT_FLAG(0, "no-block-client", &(b)->is_no_block,                                       \
+                    "accepted from heapprofd's command lines, without effect: there is no buffer " \
+                    "that could overflow")
 
 /* HS_ARGS_GO_ON and the limits, or the exit status after an error was printed. */
 int hs_budget_opts_take(const struct hs_opts_spec *spec, const struct hs_budget_opts *opts,

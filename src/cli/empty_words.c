@@ -96,8 +96,9 @@ bool hs_empty_words_say(const struct hs_profile *profile, const char *asked)
                    unsaid_count);
     }
     if (profile->process_count == 0) {
-        hs_message("no process %s ran or started during the recording. heapscope compares NAME "
-                   "with the name of the program without its folder, as 'ps -eo pid,args' shows it",
+        hs_message("no process %s ran or started during the recording. heapscope compares a name "
+                   "with the command that 'ps -eo pid,args' shows, without its folder, with the "
+                   "script that the process runs, and with the name that 'ps -eo pid,comm' shows",
                    asked);
     }
     return true;

@@ -45,15 +45,15 @@ static const struct command daemon_commands[] = {
 
 static const struct command read_commands[] = {
     { "report", hs_cmd_report, "show where the memory went" },
-    { "diff", hs_cmd_diff, "show what changed between two profiles, and what may be chance" },
-    { "export", hs_cmd_export, "write a profile as pprof, folded stacks, speedscope or svg" },
+    { "diff", hs_cmd_diff, "compare two profiles, and tell changes from sampling error" },
+    { "export", hs_cmd_export, "write a profile as pprof, flame graph, SQLite and other formats" },
     { "query", hs_cmd_query, "run SQL queries on a profile" },
-    { "profile", hs_cmd_profile, "write a pprof file for each heap of each dump" },
+    { "profile", hs_cmd_profile, "write a pprof file for each heap of each snapshot" },
 };
 
 static const struct command check_commands[] = {
     { "check", hs_cmd_check, "check profiles against limits, for CI" },
-    { "doctor", hs_cmd_doctor, "say why a profile would be empty, or lack frames or names" },
+    { "doctor", hs_cmd_doctor, "find out why a profile would be empty, or lack frames or names" },
 };
 
 static const struct command_group groups[] = {
@@ -75,8 +75,8 @@ static void write_help(FILE *out)
         }
     }
     fputs("\nOptions:\n"
-          "  -h, --help     this list; 'heapscope COMMAND --help' for one command\n"
-          "  -V, --version  the version\n"
+          "  -h, --help     show this list; 'heapscope COMMAND --help' explains a command\n"
+          "  -V, --version  show the version\n"
           "\nStart here:\n"
           "  heapscope run -- PROGRAM ARGS\n",
           out);

@@ -26,10 +26,10 @@ static const struct refusal refusals[] = {
                               "recorded",
                               "run heapscope as the user that the program runs as, or profile a "
                               "copy without these privileges" },
-    [HS_PREFLIGHT_32BIT] = { "is a 32-bit program, and only 64-bit ones can be profiled", "",
-                             "build it for 64 bits" },
-    [HS_PREFLIGHT_OTHER_MACHINE] = { "is a program for another processor, and only native ones can "
-                                     "be profiled",
+    [HS_PREFLIGHT_32BIT] = { "is a 32-bit program, and heapscope can profile only 64-bit programs",
+                             "", "build it for 64 bits" },
+    [HS_PREFLIGHT_OTHER_MACHINE] = { "is a program for another processor, and heapscope can "
+                                     "profile only native programs",
                                      "", "build it for this machine" },
     [HS_PREFLIGHT_MUSL] = { "uses the musl C library, and heapscope's library needs glibc", "",
                             "build it for glibc to profile it" },
@@ -83,8 +83,8 @@ bool hs_preflight_words(const char *program, const struct hs_preflight *prefligh
         ret_words->status = STATUS_NOT_EXECUTABLE;
         return true;
     case HS_PREFLIGHT_NO_INTERPRETER:
-        snprintf(ret_words->what, sizeof(ret_words->what), "%s is missing, or may not be executed",
-                 subject);
+        snprintf(ret_words->what, sizeof(ret_words->what),
+                 "%s does not exist, or you have no permission to execute it", subject);
         ret_words->status = STATUS_NOT_EXECUTABLE;
         return true;
     default:

@@ -21,15 +21,16 @@ struct hs_source_opts {
 #define HS_SOURCE_OPTION_COUNT 3
 #define HS_SOURCE_OPTIONS(o)                                                                       \
     HS_OPT_STRING(0, "counters", "INTERVAL", &(o)->counters,                                       \
-                  "how often to read memory and CPU time of each process, or 'off' (default:\n"    \
-                  "once a second; the longer a recording is, the fewer values are written)"),      \
+                  "how often to read memory, CPU time and other counters of each process,\n"       \
+                  "or 'off' (default: once a second, and more often at first; after an hour,\n"    \
+                  "not every value is written)"),                                                  \
         HS_OPT_FLAG(0, "smaps", &(o)->with_smaps,                                                  \
-                    "at each dump, also record the memory mappings of the process\n"               \
+                    "at each snapshot, also record the memory mappings of the process\n"           \
                     "(/proc/PID/smaps), and how much of each is resident"),                        \
-        HS_OPT_DURATION(0, "system-stats", "INTERVAL", &(o)->system_ns,                            \
-                        HS_SOURCES_POLL_MS_MIN *UINT64_C(1000000),                                 \
-                        HS_SOURCES_POLL_MS_MAX *UINT64_C(1000000),                                 \
-                        "how often to read memory and pressure (PSI) of the machine")
+        HS_OPT_DURATION(                                                                           \
+            0, "system-stats", "INTERVAL", &(o)->system_ns,                                        \
+            HS_SOURCES_POLL_MS_MIN *UINT64_C(1000000), HS_SOURCES_POLL_MS_MAX *UINT64_C(1000000),  \
+            "how often to read memory and pressure (PSI) of the machine (default: never)")
 
 /* HS_ARGS_GO_ON and the settings, or the exit status after an error was printed. */
 int hs_source_opts_take(const struct hs_opts_spec *spec, const struct hs_source_opts *opts,

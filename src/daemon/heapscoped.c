@@ -57,7 +57,7 @@ static int parse(int argc, char **argv, struct options *options)
         .summary = "profile running programs, and those that start later, on demand",
         .operands_usage = "",
         .footer = "heapscoped stays in the foreground. 'heapscope start', 'stop', 'list' and\n"
-                  "'snapshot' talk to it. SIGUSR1: take a dump of all profiled processes.\n"
+                  "'snapshot' talk to it. SIGUSR1: take a snapshot of all profiled processes.\n"
                   "SIGHUP: read the policy again.\n"
                   "SIGTERM, SIGINT: end all sessions, and finish their files.",
         .options = list,

@@ -298,8 +298,9 @@ void hs_recording_job_drop_kept(struct hs_recording_job *job)
 
 #define NOTHING_RECORDED                                                                           \
     "no process was recorded: none that the session names ran long enough to be noticed. "         \
-    "heapscope compares names with the program's name without its folder: 'ps -eo pid,args' "      \
-    "shows them"
+    "heapscope compares a name with the command that 'ps -eo pid,args' shows, without its "        \
+    "folder, with the script that the process runs, and with the name that 'ps -eo pid,comm' "     \
+    "shows"
 
 const char *hs_recording_job_why(const struct hs_recording_job *job)
 {

@@ -15,11 +15,11 @@
  *     state = hs_sources_end(sources, state, end, &peak);   when it or its recording ends
  *     hs_sources_free(sources);
  *
- * Only changes are written. With `is_thinning`, a process's counters are read at the same pace all
- * the time but written more and more rarely: about 3600 times in the first hour, another 3600 times
- * each time the age grows by a factor of e, and an eighth of the usual period apart when the size
- * jumps. The values that were read last are written when the process ends. The file therefore grows
- * with the logarithm of time.
+ * Only changes are written. With `is_thinning`, a process's counters are read more often in its
+ * first seconds, and from then on at the same pace, but written more and more rarely: about 3600
+ * times in the first hour, another 3600 times each time the age grows by a factor of e, and an
+ * eighth of the usual period apart when the size jumps. The values that were read last are written
+ * when the process ends. The file therefore grows with the logarithm of time.
  *
  * Mappings are read at dumps. They are also read between dumps and kept in memory, because a
  * process that has ended has no mappings any more. What was kept is written when the process ends.

@@ -103,8 +103,8 @@ def test_small_limits(dist):
     script = f"ulimit -f 8; ulimit -v 4000000; exec {shlex.quote(str(dist / 'bin' / 'heapscope'))} doctor"
     done = subprocess.run(["/bin/sh", "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert re.search(r"^problem +limits +files may not be larger than 4.00 KiB", done.stdout, re.M)
-    assert re.search(r"^note +limits +a process may not use more than 3.81 GiB", done.stdout, re.M)
+    assert re.search(r"^problem +limits +files cannot be larger than 4.00 KiB", done.stdout, re.M)
+    assert re.search(r"^note +limits +a process cannot use more than 3.81 GiB", done.stdout, re.M)
 
 
 def test_cache_folder(doctor, tmp_path):
@@ -125,7 +125,7 @@ def test_daemon(doctor, tmp_path):
             listener.bind(str(path))
             assert of(doctor(env={"HEAPSCOPE_SOCKET": path})[1], "heapscoped")[0] == ["note"]  # no process listens
             listener.listen()
-            assert of(doctor(env={"HEAPSCOPE_SOCKET": path})[1], "heapscoped") == (["ok"], f"answers at {path} > None")
+            assert of(doctor(env={"HEAPSCOPE_SOCKET": path})[1], "heapscoped") == (["ok"], f"a process listens at {path} > None")
         path.unlink()
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind(str(tmp_path / "heapscope.sock"))
@@ -143,7 +143,7 @@ def test_python(doctor):
     assert status == 0
     assert of(findings, "program") == (["ok"], "/usr/bin/python3 can be profiled > None")
     assert of(findings, "libraries")[0] == ["ok"]
-    assert of(findings, "unwind tables") == (["ok"], "in every module > None")
+    assert of(findings, "unwind tables") == (["ok"], "every module has unwind tables > None")
     assert of(findings, "build ids")[0] == ["ok"]
 
 
@@ -211,7 +211,7 @@ def test_no_unwind_tables(doctor, build, tmp_path):
     program = build("cut")
     subprocess.run(["objcopy", "-R", ".eh_frame", "-R", ".eh_frame_hdr", program], check=True)
     assert_problem(doctor(program), "unwind tables", "no unwind tables for the code of cut: ")
-    assert_problem(doctor(build("lost", "-Wl,--no-eh-frame-hdr")), "unwind tables", "those of lost cannot be found", "--eh-frame-hdr")
+    assert_problem(doctor(build("lost", "-Wl,--no-eh-frame-hdr")), "unwind tables", "the unwind tables of lost cannot be found", "--eh-frame-hdr")
     status, findings = doctor(build("fine"))
     assert status == 0
     assert of(findings, "unwind tables")[0] == ["ok"]
@@ -260,7 +260,7 @@ def test_programs_that_cannot_run(doctor, tmp_path):
     script = tmp_path / "script"
     script.write_text("#!/no/such/interpreter\n")
     script.chmod(0o755)
-    assert_problem(doctor(script), "program", "/no/such/interpreter is missing")
+    assert_problem(doctor(script), "program", "/no/such/interpreter does not exist, or")
 
 
 def test_scripts_are_followed(doctor, tmp_path):
@@ -333,7 +333,7 @@ def test_libraries_are_those_that_ldd_finds(doctor):
             states, text = of(doctor(program)[1], "libraries")
             # The loader only counts as needed when a library says so.
             assert states == ["ok"]
-            assert int(re.search(r"all (\d+)", text)[1]) in (count, count - 1)
+            assert int(re.search(r"of (\d+) libraries were found", text)[1]) in (count, count - 1)
 
 
 @pytest.mark.skipif(not shutil.which("node"), reason="needs node")
@@ -444,8 +444,8 @@ def policy_of(findings):
 def test_policy(doctor, tmp_path):
     policy = tmp_path / "policy.conf"
     rules = {"never exe=/no-such": ("ok", "no rule of"), f"never user={os.geteuid()}": ("problem", ":1 forbids the daemon"),
-             "profileable exe=/usr/bin/python3*": ("note", ":1 lets the daemon profile it when it loads"),
-             "debuggable * by=*": ("ok", ":1 lets the daemon profile it (debuggable * by=*)"),
+             "profileable exe=/usr/bin/python3*": ("note", ":1 lets the daemon profile the process if it loads"),
+             "debuggable * by=*": ("ok", ":1 lets the daemon profile the process (debuggable * by=*)"),
              "profileable willing": ("ok", "no rule of"), "never cgroup=/": ("problem", ":1 forbids")}
     with python("") as process:
         for rule, (state, detail) in rules.items():
@@ -509,7 +509,7 @@ def test_process_that_is_recorded(doctor, heapscope, dist, tmp_path):
     command = [dist / "bin/heapscope", "run", "-q", "-o", tmp_path / "x", "--", "/usr/bin/python3", "-c", code]
     with running(*command) as run:
         pid = int(run.stdout.readline())
-        assert_problem(doctor(pid), "process", "recorded by heapscope already", f"process {run.pid} records it")
+        assert_problem(doctor(pid), "process", "is already being recorded by heapscope", f"process {run.pid} records it")
         # Its collector dies: the client continues to record, but no process reads it.
         run.kill()
         run.wait()
@@ -524,7 +524,7 @@ def test_client_without_a_session(doctor, dist):
     with python("", env={"LD_PRELOAD": str(preloadable(dist / "lib/libheapscope_preload.so"))}) as process:
         status, findings = doctor(process.pid)
     assert status == 0
-    assert of(findings, "recorder") == (["ok"], "heapscope's library is loaded, and dormant > None")
+    assert of(findings, "recorder") == (["ok"], "the process has loaded heapscope's library, which is dormant > None")
 
 
 @pytest.mark.skipif(not shutil.which("heaptrack"), reason="needs heaptrack")

@@ -51,8 +51,8 @@ def test_default_folder_and_refusals(dist, tmp_path):
     done = profile(trace)
     folder = re.search(r"Wrote profiles to (\S+)", done.stderr).group(1)
     assert re.fullmatch(rf"{tmp_path}/heap_profile-\d{{12}}[a-z]{{5}}", folder)
-    for args, status, words in [(["--pid", "1", trace], 1, "no dump matches"),
-                                (["--timestamps", "5", trace], 1, "no dump matches"),
+    for args, status, words in [(["--pid", "1", trace], 1, "no snapshot matches"),
+                                (["--timestamps", "5", trace], 1, "no snapshot matches"),
                                 (["--timestamps", "x", trace], 2, "not a number"),
                                 (["--perf", trace], 2, "only native heap profiles"),
                                 ([tmp_path / "none"], 1, "No such file")]:

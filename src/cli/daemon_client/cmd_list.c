@@ -42,7 +42,8 @@ static void say_silent(const struct hs_endpoint *place, int error)
     if (place->is_daemon && error != -ENOENT && error != -ECONNREFUSED && error != -EACCES) {
         hs_message("the daemon at %s does not answer: %s", place->name, strerror(-error));
     } else if (!place->is_daemon && error == -ETIMEDOUT) {
-        hs_message("process %d, which records, does not answer; is it stopped?", (int)place->pid);
+        hs_message("process %d, which makes a recording, does not answer; is it stopped?",
+                   (int)place->pid);
     }
 }
 
@@ -131,8 +132,8 @@ int hs_cmd_list(int argc, char **argv)
         .summary = "show what is recorded, by which command, and at what cost",
         .operands_usage = "",
         .footer = "Lists daemons, their sessions and the programs that they can profile, and each\n"
-                  "'heapscope run' and 'heapscope attach'. A user sees\n"
-                  "their own recordings; root sees those of all users.",
+                  "'heapscope run' and 'heapscope attach'. A user sees their own recordings; root\n"
+                  "sees those of all users.",
         .options = options,
         .option_count = HS_COUNT_OF(options),
     };

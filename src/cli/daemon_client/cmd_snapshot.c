@@ -221,26 +221,29 @@ int hs_cmd_snapshot(int argc, char **argv)
 {
     struct snapshot s = { .is_symbolizing = true };
     const struct hs_opt options[] = {
-        HS_OPT_NUMBER('p', "pid", "PID", &s.pid, 1, INT_MAX, "this process"),
-        HS_OPT_STRING('n', "name", "NAME", &s.name, "the process of this name, or glob"),
-        HS_OPT_STRING(0, "by-name", "NAME", &s.name, "the same"),
-        HS_OPT_STRING('o', "output", "FILE", &s.output,
-                      "output file: .pb.gz or .pb for pprof, else a trace (default\n"
-                      "heapscope.NAME.PID.snapshot.pftrace)"),
-        HS_OPT_STRING(0, "output-file", "FILE", &s.output, "the same"),
+        HS_OPT_NUMBER('p', "pid", "PID", &s.pid, 1, INT_MAX, "id of the process"),
+        HS_OPT_STRING('n', "name", "NAME", &s.name,
+                      "name of the process, or a glob that matches it"),
+        HS_OPT_STRING(0, "by-name", "NAME", &s.name, "the same as --name"),
+        HS_OPT_STRING(
+            'o', "output", "FILE", &s.output,
+            "output file: pprof if its name ends in .pb.gz or .pb, else a trace (default\n"
+            "heapscope.NAME.PID.snapshot.pftrace)"),
+        HS_OPT_STRING(0, "output-file", "FILE", &s.output, "the same as --output"),
         HS_OPT_FLAG_OFF(0, "no-symbolize", &s.is_symbolizing,
                         "leave function names out of the file"),
         HS_OPT_FLAG('q', "quiet", &s.is_quiet, "print nothing but errors"),
     };
     const struct hs_opts_spec spec = {
         .command = "snapshot",
-        .summary = "write the live heap of a recorded process as it is now",
+        .summary = "write the live heap of a process that is being recorded",
         .operands_usage = "",
         .footer =
             "The process must be recorded by 'heapscope run', by 'heapscope attach', or by a\n"
             "session of the daemon ('heapscope start'). The recording goes on undisturbed.\n"
             "-p and -n are not needed when only one process is recorded.\n"
-            "HEAPSCOPE_SOCKET: without -p, only the daemon at this socket is asked.",
+            "If the environment variable HEAPSCOPE_SOCKET names a socket and there is no -p,\n"
+            "only the daemon at that socket is asked.",
         .options = options,
         .option_count = HS_COUNT_OF(options),
     };

@@ -52,14 +52,16 @@ static const struct hs_opts_spec *make_spec(struct start *s)
     const struct hs_opt list[] = {
         HS_OPT_LIST(
             'n', "name", "NAME", &s->names,
-            "processes whose name is this or matches this glob: running ones and those that "
+            "record processes whose name is this or matches this glob: running ones and those that "
             "start later"),
-        HS_OPT_LIST('p', "pid", "PID", &s->pid_texts, "a running process, and its forked children"),
-        HS_OPT_FLAG(0, "all", &settings->is_all,
-                    "all processes that have heapscope's library loaded"),
+        HS_OPT_LIST('p', "pid", "PID", &s->pid_texts,
+                    "record this running process, and the children that it forks later"),
+        HS_OPT_FLAG(
+            0, "all", &settings->is_all,
+            "record all processes that have loaded heapscope's library, and those that will"),
         HS_OPT_SIZE(
             0, "min-memory", "SIZE", &settings->min_anon_bytes, 0, UINT64_MAX,
-            "of the running processes, only those with at least this much anonymous memory"),
+            "of the running processes, record only those with at least this much anonymous memory"),
         HS_OPT_SIZE(
             'i', "interval", "BYTES", &settings->interval_bytes, 1, HS_INTERVAL_BYTES_MAX,
             "mean number of allocated bytes per sample (default 4096; 1 records every allocation)"),
@@ -79,7 +81,8 @@ static const struct hs_opts_spec *make_spec(struct start *s)
         HS_SOURCE_OPTIONS(&s->source_opts),
         HS_BUDGET_OPTIONS(&s->budget),
         HS_OPT_STRING(0, "session", "NAME", &s->session, "name of the session (default: a number)"),
-        HS_OPT_FLAG('q', "quiet", &s->is_quiet, "print nothing but errors"),
+        HS_OPT_FLAG('q', "quiet", &s->is_quiet,
+                    "print nothing but the name of the session, and errors"),
     };
     _Static_assert(sizeof(list) == sizeof(options), "all of them");
     memcpy(options, list, sizeof(list));
@@ -87,8 +90,10 @@ static const struct hs_opts_spec *make_spec(struct start *s)
         .command = "start",
         .summary = "begin to profile processes, by name or pid, through the daemon",
         .operands_usage = "",
-        .footer = "A process that was started with libheapscope_preload.so in LD_PRELOAD is\n"
-                  "recorded from its first allocation; to other processes, the daemon attaches.\n"
+        .footer = "A process that is already running is recorded from now on. A process that\n"
+                  "starts later is recorded from its first allocation if its LD_PRELOAD contains\n"
+                  "libheapscope_preload.so; otherwise, if -n names it, the daemon attaches to it\n"
+                  "about 0.1 s after its start, and records it from then on.\n"
                   "'heapscope stop' ends the session; the file is complete when it returns.",
         .options = options,
         .option_count = HS_COUNT_OF(options),

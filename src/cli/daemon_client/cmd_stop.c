@@ -59,7 +59,7 @@ static int say_stopped(void *ctx, const ProtobufCMessage *body)
     if (!*is_quiet) {
         say_if_empty(stopped, path);
     }
-    hs_message_info("session %s: %" PRIu64 " process%s, %" PRIu64 " dump%s, %s\n"
+    hs_message_info("session %s: %" PRIu64 " process%s, %" PRIu64 " snapshot%s, %s\n"
                     "Next: heapscope report %s",
                     session, stopped->process_count, stopped->process_count == 1 ? "" : "es",
                     stopped->dump_count, stopped->dump_count == 1 ? "" : "s",
@@ -114,14 +114,15 @@ int hs_cmd_stop(int argc, char **argv)
 {
     bool is_quiet = false;
     const struct hs_opt options[] = {
-        HS_OPT_FLAG('q', "quiet", &is_quiet, "print nothing but the file's name, and errors"),
+        HS_OPT_FLAG('q', "quiet", &is_quiet, "print nothing but the name of the file, and errors"),
     };
     const struct hs_opts_spec spec = {
         .command = "stop",
         .summary = "end a session, and wait until its file is complete",
         .operands_usage = "[SESSION]",
-        .footer = "SESSION may be left out when the daemon has just one. Prints the file's name.\n"
-                  "As SESSION, attach.PID names the 'heapscope attach' with that process id.",
+        .footer = "SESSION can be omitted if the daemon has only one session. The command prints\n"
+                  "the name of the file. As SESSION, attach.PID names the 'heapscope attach' with\n"
+                  "that process id.",
         .options = options,
         .option_count = HS_COUNT_OF(options),
         .operands_max = 1,

@@ -1,5 +1,5 @@
 /*
- * heapscope doctor: why would a profile be empty, cut short, or without names?
+ * heapscope doctor: why would a profile be empty, or lack frames or names?
  *
  * See       doctor.h, docs/man/heapscope-doctor.1
  */
@@ -72,13 +72,13 @@ int hs_cmd_doctor(int argc, char **argv)
                       "the daemon's policy (default /etc/heapscope/policy.conf); without PID:\n"
                       "only check that the daemon can use it"),
         HS_OPT_FLAG(0, "json", &is_json,
-                    "JSON: a list of objects with check, state, detail and remedy"),
+                    "print JSON: a list of objects with check, state, detail and remedy"),
     };
     const struct hs_opts_spec spec = {
         .command = "doctor",
-        .summary = "say why a profile would be empty, cut short or without names",
+        .summary = "find out why a profile would be empty, or lack frames or names",
         .operands_usage = "[PID | PROGRAM]",
-        .footer = "Without an argument, doctor checks this machine and the installation.\n"
+        .footer = "Without PID and PROGRAM, doctor checks this machine and the installation.\n"
                   "Exit status: 0 no problem was found, 1 there is a problem.",
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),

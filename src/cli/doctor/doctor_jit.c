@@ -46,9 +46,9 @@ void hs_doctor_jit_program(const char *path, struct hs_findings *findings)
     const char *name = hs_text_base_name(path);
     const struct runtime *runtime = find_runtime(name, strlen(name));
     if (runtime) {
-        hs_findings_add(findings, HS_FINDING_NOTE, "code made at run time", runtime->remedy,
-                        "%s compiles functions at run time, which have no names without a perf map",
-                        name);
+        hs_findings_add(
+            findings, HS_FINDING_NOTE, "code made at run time", runtime->remedy,
+            "%s compiles functions at run time, and without a perf map they have no names", name);
     }
 }
 
@@ -81,11 +81,11 @@ void hs_doctor_jit_process(pid_t pid, const char *maps, size_t maps_bytes,
     snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)pid);
     hs_human_bytes(size, (double)code_bytes);
     if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
-        hs_findings_add(findings, HS_FINDING_OK, "code made at run time", NULL, "%s, named by %s",
-                        size, path);
+        hs_findings_add(findings, HS_FINDING_OK, "code made at run time", NULL,
+                        "%s of such code, with names in %s", size, path);
     } else {
         hs_findings_add(findings, HS_FINDING_NOTE, "code made at run time",
-                        runtime ? runtime->remedy : REMEDY_ANY, "%s without names: there is no %s",
-                        size, path);
+                        runtime ? runtime->remedy : REMEDY_ANY,
+                        "%s of such code have no names: there is no %s", size, path);
     }
 }

@@ -39,10 +39,9 @@ static void check_library(struct hs_findings *findings)
     char path[PATH_MAX];
     int r = hs_selfpath_find_lib(HS_PRELOAD_NAME, path, sizeof(path));
     if (r < 0) {
-        hs_findings_add(
-            findings, HS_FINDING_PROBLEM, "recorder",
-            "install it together with heapscope, or name its folder in HEAPSCOPE_LIB",
-            HS_PRELOAD_NAME " cannot be found: %s", strerror(-r));
+        hs_findings_add(findings, HS_FINDING_PROBLEM, "recorder",
+                        "install it together with heapscope, or name its folder in HEAPSCOPE_LIB",
+                        HS_PRELOAD_NAME " cannot be found: %s", strerror(-r));
     } else {
         hs_findings_add(findings, HS_FINDING_OK, "recorder", NULL, "%s", path);
     }
@@ -208,16 +207,15 @@ static void check_limits(struct hs_findings *findings)
         const char *what, *remedy;
     } limits[] = {
         { RLIMIT_FSIZE, FILE_BYTES_ENOUGH, FILE_BYTES_MIN,
-          "files may not be larger than %s, so heapscope's library has less room for stacks and "
+          "files cannot be larger than %s, so heapscope's library has less room for stacks and "
           "blocks",
           "ulimit -f unlimited" },
         { RLIMIT_AS, SPACE_BYTES_ENOUGH, 0,
-          "a process may not use more than %s of address space, and heapscope's library takes 12 "
-          "MiB or "
-          "more of it",
+          "a process cannot use more than %s of address space, and heapscope's library takes "
+          "12 MiB or more of it",
           "ulimit -v unlimited" },
         { RLIMIT_DATA, SPACE_BYTES_ENOUGH, 0,
-          "a process may not have more than %s of data, which includes the data of heapscope's "
+          "a process cannot have more than %s of data, which includes the data of heapscope's "
           "library",
           "ulimit -d unlimited" },
     };
@@ -236,7 +234,9 @@ static void check_limits(struct hs_findings *findings)
     struct rlimit files;
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_max < FDS_ENOUGH) {
         hs_findings_add(findings, HS_FINDING_NOTE, "limits", "raise the hard limit of ulimit -n",
-                        "at most %llu open files: fewer processes can be followed",
+                        "a process can have at most %llu open files, so heapscope can record fewer "
+                        "processes at "
+                        "a time",
                         (unsigned long long)files.rlim_max);
         is_fine = false;
     }
@@ -285,20 +285,22 @@ static void check_daemon(struct hs_findings *findings)
     for (size_t i = 0; i < HS_COUNT_OF(paths); i++) {
         int r = *paths[i] ? try_socket(paths[i]) : -ENOENT;
         if (r == 0) {
-            hs_findings_add(findings, HS_FINDING_OK, "heapscoped", NULL, "answers at %s", paths[i]);
+            hs_findings_add(findings, HS_FINDING_OK, "heapscoped", NULL, "a process listens at %s",
+                            paths[i]);
             return;
         }
         if (r != -ENOENT || (is_asked && i == 0)) {
             hs_findings_add(findings, HS_FINDING_NOTE, "heapscoped",
                             r == -EACCES ? "ask the user who runs it for access to that socket"
                                          : "start heapscoped, or correct HEAPSCOPE_SOCKET",
-                            "cannot be reached at %s: %s", paths[i], strerror(-r));
+                            "the daemon cannot be reached at %s: %s", paths[i], strerror(-r));
             return;
         }
     }
     hs_findings_add(
         findings, HS_FINDING_OK, "heapscoped", NULL,
-        "is not running; only 'heapscope start' and 'stop' need it, and 'record' uses it");
+        "no daemon was found; 'heapscope start' needs one, 'record' uses one if it runs, and "
+        "'run' and 'attach' need none");
 }
 
 void hs_doctor_machine(struct hs_findings *findings)

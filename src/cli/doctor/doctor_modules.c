@@ -138,12 +138,14 @@ static const struct rule {
       "no unwind tables for the code of %s: stacks end there",
       "build with -fasynchronous-unwind-tables" },
     { UNWIND_TABLES, HS_FINDING_PROBLEM, has_unfound_rules,
-      "those of %s cannot be found at run time: stacks end there", "link with -Wl,--eh-frame-hdr" },
+      "the unwind tables of %s cannot be found at run time: stacks end there",
+      "link with -Wl,--eh-frame-hdr" },
     { UNWIND_TABLES, HS_FINDING_NOTE, has_unsorted_rules,
-      "no search table in %s: recording is slow there", "link with -Wl,--eh-frame-hdr" },
+      "the unwind tables of %s have no search table: recording is slow there",
+      "link with -Wl,--eh-frame-hdr" },
     { UNWIND_TABLES, HS_FINDING_NOTE, has_rules_in_part,
       "no unwind tables for much of the code of %s (usually assembly code): some stacks end there",
-      "give the assembler .cfi directives, if stacks end there" },
+      "if stacks end there, add .cfi directives to the assembly code" },
     { BUILD_IDS, HS_FINDING_NOTE, has_no_build_id,
       "no build id in %s: heapscope cannot tell whether a file is the one that ran",
       "link with -Wl,--build-id" },
@@ -237,7 +239,8 @@ static void say_unreadable(const struct hs_doctor_modules *modules, struct hs_fi
     if (first) {
         hs_findings_add(findings, HS_FINDING_NOTE, "modules",
                         "keep the files of running programs in their place, and readable",
-                        "%zu cannot be read, the first of them is %s: %s", count, name_of(first),
+                        "%zu module%s cannot be read; the first is %s: %s", count,
+                        count == 1 ? "" : "s", name_of(first),
                         first->err > 0 ? "another build is in its place" : strerror(-first->err));
     }
 }
@@ -247,8 +250,8 @@ void hs_doctor_modules_say(const struct hs_doctor_modules *modules, struct hs_fi
     static const struct {
         const char *check, *fine;
     } checks[] = {
-        { UNWIND_TABLES, "in every module" },
-        { BUILD_IDS, "in every module" },
+        { UNWIND_TABLES, "every module has unwind tables" },
+        { BUILD_IDS, "every module has a build id" },
         { NAMES, NULL },
     };
     if (modules->count == 0) {

@@ -24,7 +24,8 @@ static struct hs_policy *load(const char *path, struct hs_findings *findings)
         hs_findings_add(findings, HS_FINDING_NOTE, "policy", "run doctor as root", "%s", words);
     } else if (r != -ENOENT || !is_default) {
         hs_findings_add(findings, HS_FINDING_PROBLEM, "policy",
-                        "correct it: the daemon does not start with it, or keeps its old policy",
+                        "correct the file: with it, no daemon starts, and a running daemon keeps "
+                        "its old policy",
                         "%s", words);
     }
     return NULL;
@@ -48,25 +49,25 @@ static void say(const struct hs_policy *policy, const struct hs_policy_rule *rul
     const char *remedy = is_sure ? NULL : "run doctor as root";
     if (!rule) {
         hs_findings_add(findings, is_sure ? HS_FINDING_OK : HS_FINDING_NOTE, "policy", remedy,
-                        "no rule of %s matches it: its user and root may profile it%s",
+                        "no rule of %s matches the process: its user and root may profile it%s",
                         policy->path, unsure);
     } else if (rule->class == HS_POLICY_NEVER) {
         hs_findings_add(findings, HS_FINDING_PROBLEM, "policy",
                         is_sure ? "change the rule, if you may, and send SIGHUP to the daemon"
                                 : remedy,
-                        "%s:%u forbids the daemon to profile it (%s)%s", policy->path, rule->line,
-                        rule->text, unsure);
+                        "%s:%u forbids the daemon to profile the process (%s)%s", policy->path,
+                        rule->line, rule->text, unsure);
     } else if (rule->class == HS_POLICY_PROFILEABLE) {
         hs_findings_add(
             findings, HS_FINDING_NOTE, "policy",
             "start it with libheapscope_preload.so in LD_PRELOAD",
-            "%s:%u lets the daemon profile it when it loads heapscope's library itself, but "
+            "%s:%u lets the daemon profile the process if it loads heapscope's library itself, but "
             "not attach to it (%s)%s",
             policy->path, rule->line, rule->text, unsure);
     } else {
         hs_findings_add(findings, is_sure ? HS_FINDING_OK : HS_FINDING_NOTE, "policy", remedy,
-                        "%s:%u lets the daemon profile it (%s)%s", policy->path, rule->line,
-                        rule->text, unsure);
+                        "%s:%u lets the daemon profile the process (%s)%s", policy->path,
+                        rule->line, rule->text, unsure);
     }
 }
 

@@ -46,7 +46,7 @@ static void say_allocator(const struct hs_eligibility *it, struct hs_findings *f
                         "the program contains its own malloc, whose allocations are not recorded");
     } else if (it->heap_profiler) {
         hs_findings_add(findings, HS_FINDING_NOTE, "allocator",
-                        "start it without that, to pay for one profiler only",
+                        "start it without that profiler, so that only heapscope costs time",
                         "malloc comes from %s, and %s is switched on",
                         hs_allocator_name(it->allocator), it->heap_profiler);
     } else if (it->is_maps_known) {
@@ -122,19 +122,21 @@ static void say_filter(const struct hs_eligibility *it, struct hs_findings *find
     if (it->verdict != HS_ELIGIBLE) {
         hs_findings_add(
             findings, HS_FINDING_NOTE, "system calls", NULL,
-            "the process has a filter for them (seccomp), which heapscope must read before it "
-            "attaches");
+            "the process has a filter for its system calls (seccomp), which heapscope must read "
+            "before it attaches");
     } else if (!hs_attachment_try(it->pid, FILTER_PATIENCE_NS, &attachment)) {
         hs_findings_add(findings, HS_FINDING_PROBLEM, "system calls", NULL, "%s", attachment.words);
     } else if (attachment.is_limited) {
         hs_findings_add(
             findings, HS_FINDING_NOTE, "system calls", NULL,
-            "the process has a filter for them (seccomp), which allows what attaching needs, "
+            "the process has a filter for its system calls (seccomp), which allows what attaching "
+            "needs, "
             "but neither reading the names of threads nor following forked children");
     } else {
-        hs_findings_add(findings, HS_FINDING_OK, "system calls", NULL,
-                        "the process has a filter for them (seccomp), which allows all that "
-                        "heapscope's library makes");
+        hs_findings_add(
+            findings, HS_FINDING_OK, "system calls", NULL,
+            "the process has a filter for its system calls (seccomp), which allows all that "
+            "heapscope's library makes");
     }
 }
 
@@ -151,17 +153,18 @@ static void say_surroundings(const struct hs_eligibility *it, struct hs_findings
     if (it->exe.is_deleted) {
         hs_findings_add(findings, HS_FINDING_NOTE, "program",
                         "restart it, or keep the debug file of the build that runs",
-                        "its file was deleted or replaced since it started: names come only from a "
-                        "debug file with its build id");
+                        "the program's file was deleted or replaced after the program had started: "
+                        "names come only from a debug file with the same build id");
     }
     if (it->client.state == HS_CLIENT_ASLEEP) {
         hs_findings_add(findings, HS_FINDING_OK, "recorder", NULL,
-                        "heapscope's library is loaded, and dormant");
+                        "the process has loaded heapscope's library, which is dormant");
     } else if (it->client.state == HS_CLIENT_ORPHANED) {
-        hs_findings_add(findings, HS_FINDING_NOTE, "recorder",
-                        "attach to the process: the new recording takes the library over",
-                        "heapscope's library in it still records for process %u, which has ended",
-                        it->client.collector_pid);
+        hs_findings_add(
+            findings, HS_FINDING_NOTE, "recorder",
+            "attach to the process: the new recording takes the library over",
+            "heapscope's library in the process still records for process %u, which has ended",
+            it->client.collector_pid);
     }
 }
 
@@ -223,7 +226,8 @@ static void check_modules(const struct hs_eligibility *it, struct hs_findings *f
     int r = hs_proc_read_whole(folder, "maps", &text);
     if (r < 0 || text.bytes == 0) {
         hs_findings_add(findings, HS_FINDING_NOTE, "modules", "run doctor as root",
-                        "they cannot be read: %s", r < 0 ? strerror(-r) : "nothing is mapped");
+                        "the mappings of the process cannot be read: %s",
+                        r < 0 ? strerror(-r) : "nothing is mapped");
     }
     for (const char *at = text.data; hs_proc_maps_next(&at, text.data + text.bytes, &map);) {
         add_mapping(&mapped, &map);
@@ -245,13 +249,12 @@ static void say_consent(const struct hs_eligibility *it, struct hs_findings *fin
             is_willing ? NULL
                        : "start it with " HS_ENV_PROFILEABLE
                          "=1 and heapscope's library preloaded, so that its user may profile it",
-            is_willing
-                ? "it is not dumpable, but agrees to be profiled by its user (" HS_ENV_PROFILEABLE
-                  "=1) if it loads heapscope's library itself"
-                : "it is not dumpable: only root may profile it");
+            is_willing ? "the process is not dumpable, but agrees to be profiled by its "
+                         "user (" HS_ENV_PROFILEABLE "=1), if it loads heapscope's library itself"
+                       : "the process is not dumpable: only root may profile it");
     } else if (is_willing) {
         hs_findings_add(findings, HS_FINDING_OK, "consent", NULL,
-                        "it agrees to be profiled (" HS_ENV_PROFILEABLE "=1)");
+                        "the process agrees to be profiled (" HS_ENV_PROFILEABLE "=1)");
     }
 }
 

@@ -33,12 +33,13 @@ static bool say_verdict(const char *program, const struct hs_preflight *prefligh
                         preflight->path);
     }
     if (preflight->defines_malloc) {
-        hs_findings_add(findings, HS_FINDING_NOTE, "allocator",
-                        "if 'heapscope run' says that it cannot record it, link its allocator as a "
-                        "shared library",
-                        "%s contains its own malloc: heapscope redirects it when the program "
-                        "starts, for which it must be allowed to trace the program",
-                        preflight->elf);
+        hs_findings_add(
+            findings, HS_FINDING_NOTE, "allocator",
+            "if 'heapscope run' prints that it cannot record this malloc, link the "
+            "allocator as a shared library",
+            "%s contains its own malloc: heapscope redirects its calls when the program "
+            "starts, for which heapscope needs permission to trace the program",
+            preflight->elf);
     }
     return true;
 }
@@ -58,13 +59,13 @@ static void say_missing(const struct hs_libraries *libraries, struct hs_findings
     if (count > 0) {
         hs_findings_add(findings, HS_FINDING_PROBLEM, "libraries",
                         "install what is missing, or name its folder in LD_LIBRARY_PATH",
-                        "%zu of %zu cannot be found, so it will not start: %s", count,
-                        libraries->count - 1, names);
+                        "%zu of %zu libraries cannot be found, so the program will not start: %s",
+                        count, libraries->count - 1, names);
     } else {
-        hs_findings_add(
-            findings, HS_FINDING_OK, "libraries", NULL,
-            "all %zu that it needs are there (those that it opens at run time are not known)",
-            libraries->count - 1);
+        hs_findings_add(findings, HS_FINDING_OK, "libraries", NULL,
+                        "%zu of %zu libraries were found (those that the program opens at run time "
+                        "are not known)",
+                        libraries->count - 1, libraries->count - 1);
     }
 }
 
@@ -79,8 +80,8 @@ static void check_modules(const char *path, struct hs_findings *findings)
     int r = hs_library_search(path, &options, &libraries);
     if (r < 0) {
         hs_findings_add(findings, HS_FINDING_NOTE, "modules",
-                        "run doctor as a user who may read it", "cannot read %s: %s", path,
-                        strerror(-r));
+                        "run doctor as a user who has permission to read it", "cannot read %s: %s",
+                        path, strerror(-r));
         return;
     }
     say_missing(&libraries, findings);

@@ -251,22 +251,23 @@ int hs_cmd_check(int argc, char **argv)
     struct check_args args = { 0 };
     const struct hs_opt list[] = {
         HS_OPT_STRING(0, "max-live", "SIZE", &args.values[HS_LIMIT_LIVE],
-                      "live memory at the last snapshot"),
-        HS_OPT_STRING(0, "max-peak", "SIZE", &args.values[HS_LIMIT_PEAK], "memory at the peak"),
+                      "limit of the live memory at the last snapshot"),
+        HS_OPT_STRING(0, "max-peak", "SIZE", &args.values[HS_LIMIT_PEAK],
+                      "limit of the live memory at the peak"),
         HS_OPT_STRING(0, "max-leak", "SIZE", &args.values[HS_LIMIT_LEAK],
-                      "memory that processes had not freed when they ended"),
+                      "limit of the memory that processes had not freed when they ended"),
         HS_OPT_STRING(0, "max-leak-stack", "SIZE", &args.values[HS_LIMIT_LEAK_STACK],
-                      "the same, for each stack separately"),
+                      "the same limit for each stack separately"),
         HS_OPT_LIST(0, "suppressions", "FILE", &args.suppressions,
                     "known leaks, in LeakSanitizer's syntax;\n"
                     "may be given more than once"),
         HS_OPT_STRING(0, "max-allocs", "N", &args.values[HS_LIMIT_ALLOCS],
-                      "allocations since the start"),
+                      "limit of the number of allocations since the start"),
         HS_OPT_LIST(0, "stack", "REGEX=SIZE", &args.stacks,
-                    "live memory of all stacks with a function that matches REGEX;\n"
-                    "may be given more than once"),
+                    "limit of the live memory of all stacks with a function that matches\n"
+                    "REGEX; may be given more than once"),
         HS_OPT_STRING(0, "against", "BASE", &args.against,
-                      "profile that --max-growth compares with"),
+                      "the profile with which --max-growth compares"),
         HS_OPT_STRING(0, "max-growth", "SIZE|N%", &args.values[HS_LIMIT_GROWTH],
                       "the most by which live memory may exceed that of BASE"),
         HS_OPT_FLAG(0, "strict", &args.is_strict,

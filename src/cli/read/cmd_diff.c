@@ -148,11 +148,12 @@ int hs_cmd_diff(int argc, char **argv)
     const struct hs_opt list[] = {
         HS_OPT_CHOICE(0, "view", "VIEW", &args.view, hs_profile_file_views,
                       "what to compare: space and objects (live at the snapshots),\n"
-                      "alloc_space and alloc_objects (since the start), peak; default:\n"
-                      "space, or peak if little is live at the end of both profiles"),
+                      "alloc_space and alloc_objects (allocated since the start), peak;\n"
+                      "default: space, or, when less than a fifth of the peak is live in each\n"
+                      "of two files, peak (alloc_space in files without peaks)"),
         HS_OPT_STRING(0, "snapshots", "N,M", &args.snapshots,
-                      "compare snapshot N with M of one FILE, or N of A with M of B; counted\n"
-                      "from 0, or last (the default); FILE@N means the same"),
+                      "compare snapshot N of A with snapshot M of B, or of the same FILE; the\n"
+                      "first is 0, 'last' is the last (the default); A@N B@M means the same"),
         HS_OPT_STRING(0, "process", "NAME|PID", &args.process,
                       "compare only processes of this name, or only this pid"),
         HS_OPT_FLAG(0, "normalize", &args.is_normalized,
@@ -160,22 +161,24 @@ int hs_cmd_diff(int argc, char **argv)
         HS_OPT_FLAG(0, "trend", &args.is_trend,
                     "show what grows over all snapshots of one FILE, how fast, and whether\n"
                     "it ever fell; as a table or JSON"),
-        HS_OPT_FLAG(0, "tree", &args.is_tree, "show the call tree, main first"),
+        HS_OPT_FLAG(0, "tree", &args.is_tree, "show the call tree from main down"),
         HS_OPT_FLAG(0, "json", &args.is_json, "print JSON, without rounding"),
         HS_OPT_CHOICE('f', "format", "FORMAT", &args.format, hs_compare_formats,
                       "table, tree, json, folded (stacks with both values, for\n"
                       "difference flame graphs), svg (such a graph) or pprof (with\n"
                       "negative values); default: by the name of OUT, else table"),
         HS_OPT_STRING('o', "output", "OUT", &args.output, "output file (default: standard output)"),
-        HS_OPT_STRING(0, "top", "N", &args.top, "rows of each table (default 20), or all"),
+        HS_OPT_STRING(0, "top", "N", &args.top,
+                      "number of rows of each table (default 20), or all"),
     };
     const struct hs_opts_spec spec = {
         .command = "diff",
-        .summary = "show what changed between two profiles, and what is only noise",
+        .summary = "compare two profiles, and tell changes from sampling error",
         .operands_usage = "A [B]",
-        .footer = "A is before, B after; FILE@N is snapshot N of a file, FILE@-1 the last.\n"
-                  "With one file: heapscope diff FILE@2 FILE@7, FILE --snapshots 2,7, or\n"
-                  "FILE --trend",
+        .footer =
+            "A is the profile before, B the profile after. FILE@N is snapshot N of FILE, and\n"
+            "FILE@-1 the last one. With one file: heapscope diff FILE@2 FILE@7,\n"
+            "heapscope diff FILE --snapshots 2,7, or heapscope diff FILE --trend",
         .options = list,
         .option_count = sizeof(list) / sizeof(list[0]),
         .operands_min = 1,

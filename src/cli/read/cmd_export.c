@@ -280,8 +280,8 @@ int hs_cmd_export(int argc, char **argv)
                       "default), as for report; pprof and json contain all views, speedscope\n"
                       "opens with this one, massif shows live memory and the peak"),
         HS_OPT_NUMBER(0, "snapshot", "N", &args.snapshot, 0, HS_SELECT_FROM_END - 1,
-                      "snapshot N of each process, from 0 (default: the last)"),
-        HS_OPT_NUMBER(0, "pid", "PID", &args.pid, 1, UINT32_MAX, "only this process"),
+                      "write snapshot N of each process; the first is 0 (default: the last)"),
+        HS_OPT_NUMBER(0, "pid", "PID", &args.pid, 1, UINT32_MAX, "write only this process"),
         HS_OPT_STRING(0, "base", "BASE", &args.base,
                       "subtract this profile, or BASE@N, its snapshot N: pprof gets negative\n"
                       "values, folded two columns, svg red and blue boxes"),

@@ -117,7 +117,8 @@ static int write_files(const char *path, const struct profile_args *args)
         if (count > 0) {
             hs_message_info("Wrote profiles to %s", folder);
         } else if (count == 0) {
-            hs_message("%s: no dump matches --pid and --timestamps, or the dumps are empty", path);
+            hs_message("%s: no snapshot matches --pid and --timestamps, or the snapshots are empty",
+                       path);
         }
         if (count <= 0) {
             status = HS_EXIT_STATUS_FAILED;
@@ -142,7 +143,7 @@ int hs_cmd_profile(int argc, char **argv)
                         "leave out annotations such as [jit] behind function names"),
         HS_OPT_NUMBER(0, "pid", "PID", &args.pid, 1, UINT32_MAX, "write only this process"),
         HS_OPT_STRING(0, "timestamps", "T1,T2", &args.timestamps,
-                      "write only dumps whose time, or the start of whose window, is within a\n"
+                      "write only snapshots whose time, or the start of whose window, is within a\n"
                       "millisecond of one of these times (in nanoseconds)"),
         HS_OPT_STRING(0, "output-dir", "DIR", &args.output_folder,
                       "output folder (default: a new one, heap_profile-*, in $TMPDIR or /tmp)"),
@@ -150,7 +151,7 @@ int hs_cmd_profile(int argc, char **argv)
     };
     const struct hs_opts_spec spec = {
         .command = "profile",
-        .summary = "write a pprof file for each heap of each dump",
+        .summary = "write a pprof file for each heap of each snapshot",
         .operands_usage = "FILE",
         .footer = "FILE may be - for standard input. 'heapscope export' writes one file of all\n"
                   "processes.",

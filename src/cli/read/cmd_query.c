@@ -162,7 +162,7 @@ int hs_cmd_query(int argc, char **argv)
     };
     const struct hs_opts_spec spec = {
         .command = "query",
-        .summary = "ask a profile's database in SQL",
+        .summary = "run SQL queries on a profile",
         .operands_usage = "FILE [SQL]",
         .footer = "FILE is a trace, any other profile, or an exported database. Without SQL, the\n"
                   "SQL is read from standard input; on a terminal, a shell starts. '.tables' and\n"

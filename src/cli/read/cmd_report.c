@@ -158,7 +158,7 @@ int hs_cmd_report(int argc, char **argv)
                       "when less than a fifth of the peak is live, peak (alloc_space in a\n"
                       "file without peaks)"),
         HS_OPT_FLAG(0, "tree", &args.is_tree,
-                    "show the call tree, main first; with --json, as nested objects"),
+                    "show the call tree from main down; with --json, as nested objects"),
         HS_OPT_STRING(0, "top", "N", &args.top,
                       "number of functions and stacks to list (default 10 and 5), or all"),
         HS_OPT_STRING(0, "frames", "N", &args.frames,
@@ -170,7 +170,7 @@ int hs_cmd_report(int argc, char **argv)
                       "show what changed since this profile, or since BASE@N, its\n"
                       "snapshot N, as heapscope diff BASE FILE does"),
         HS_OPT_FLAG(0, "health", &args.is_health,
-                    "show the counters of everything that can be missing"),
+                    "show the counters of everything that can be missing from the profile"),
         HS_OPT_FLAG(0, "json", &args.is_json, "print JSON, with all figures and without rounding"),
         HS_OPT_NUMBER(0, "width", "COLUMNS", &args.columns, 0, 10000,
                       "shorten names to fit into this many columns (0: do not shorten)"),

@@ -167,7 +167,7 @@ int hs_profile_files_write(const struct hs_profile *profile, const struct hs_pro
     }
     free(has_heap);
     if (bare_count > 0) {
-        hs_message("%u dumps have no file: the trace has too many of them to keep all stacks",
+        hs_message("%u snapshots have no file: the trace has too many of them to keep all stacks",
                    bare_count);
     }
     return r < 0 ? -HS_EXIT_STATUS_FAILED : count;

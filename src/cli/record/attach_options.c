@@ -95,9 +95,9 @@ int hs_attach_options_parse(int argc, char **argv, struct hs_attach_options *ret
     struct hs_source_opts sources = { 0 };
     *o = defaults;
     const struct hs_opt options[] = {
-        HS_OPT_LIST(
-            'n', "name", "NAME", &names,
-            "processes whose name is this or matches this glob; may be given more than once"),
+        HS_OPT_LIST('n', "name", "NAME", &names,
+                    "attach to processes whose name is this or matches this glob; may be given "
+                    "more than once"),
         HS_OPT_SIZE(
             'i', "interval", "BYTES", &s->interval_bytes, 1, HS_INTERVAL_BYTES_MAX,
             "mean number of allocated bytes per sample (default 4096; 1 records every allocation)"),
@@ -111,7 +111,7 @@ int hs_attach_options_parse(int argc, char **argv, struct hs_attach_options *ret
             "also record the program's allocator with the functions PREFIXmalloc,\n"
             "PREFIXfree ...; je_, _rjem_, mi_, tc_ and sn_ are found without this option;\n"
             "'none': record malloc only"),
-        HS_OPT_FLAG('q', "quiet", &o->is_quiet, "no summary; errors are still printed"),
+        HS_OPT_FLAG('q', "quiet", &o->is_quiet, "print no summary; errors are still printed"),
         HS_OPTS_DUMPS(&s->dumps),
         HS_OPT_FLAG(0, "children", &s->is_taking_children,
                     "also record the children that the processes already have, and their children"),
@@ -125,16 +125,16 @@ int hs_attach_options_parse(int argc, char **argv, struct hs_attach_options *ret
         HS_SOURCE_OPTIONS(&sources),
         HS_BUDGET_OPTIONS(&budget),
         HS_OPT_NUMBER(0, "top", "N", &o->stack_count, 0, 1000,
-                      "call stacks in the summary (default 3)"),
+                      "number of call stacks in the summary (default 3)"),
     };
     const struct hs_opts_spec spec = {
         .command = "attach",
         .summary = "profile processes that are already running",
         .operands_usage = "PID... | -n NAME",
         .footer =
-            "SIGUSR1 takes a dump. Blocks that a process allocated before the attach are not\n"
-            "recorded, and freeing them is ignored. 'heapscope doctor PID' says whether\n"
-            "heapscope can attach, and if not, why.",
+            "SIGUSR1 to heapscope takes a snapshot. Blocks that a process allocated before\n"
+            "the attach are not recorded, and freeing them is ignored. 'heapscope doctor PID'\n"
+            "says whether heapscope can attach, and if not, why.",
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
         .operands_max = HS_OPERANDS_ANY,

@@ -71,21 +71,20 @@ static int parse(struct run *run, int argc, char **argv)
         HS_OPT_DURATION(
             'd', "duration", "DURATION", &run->settings.duration_ns, HS_DURATION_MIN_NS,
             HS_DUMP_EVERY_MAX_NS,
-            "stop recording after this time, while the program goes on (default: when it ends)"),
+            "stop recording after this time; the program goes on (default: record until it ends)"),
         HS_OPT_LIST(
             0, "only", "NAME", &run->only,
             "record only processes whose name is this or matches this glob; may be given more "
             "than once"),
-        HS_OPT_FLAG('q', "quiet", &run->is_quiet, "no summary; errors are still printed"),
+        HS_OPT_FLAG('q', "quiet", &run->is_quiet, "print no summary; errors are still printed"),
         HS_OPTS_DUMPS(&run->settings.dumps),
         HS_OPT_FLAG(
             0, "dump-on-usr1", &run->is_dumping_at_usr1,
-            "also take a dump when heapscope gets SIGUSR1; the signal is then not passed on to "
+            "also take a snapshot when heapscope gets SIGUSR1; the signal is then not passed on to "
             "the program"),
         HS_OPT_FLAG_OFF(
             0, "no-follow", &run->is_following,
-            "record only the program itself: no forked children, and no other programs that it "
-            "starts"),
+            "record only the program's own process, and none of the processes that it starts"),
         HS_OPT_FLAG_OFF(0, "no-symbolize", &run->settings.is_symbolizing,
                         "leave function names out of the file"),
         HS_OPT_FLAG_OFF(0, "no-compress", &run->settings.is_compressing,
@@ -93,7 +92,7 @@ static int parse(struct run *run, int argc, char **argv)
         HS_SOURCE_OPTIONS(&sources),
         HS_BUDGET_OPTIONS(&budget),
         HS_OPT_NUMBER(0, "top", "N", &run->stack_count, 0, 1000,
-                      "call stacks in the summary (default 3)"),
+                      "number of call stacks in the summary (default 3)"),
     };
     const struct hs_opts_spec spec = {
         .command = "run",

@@ -128,16 +128,21 @@ static const struct hs_opt list[] = {
     HS_OPT_SIZE('i', "interval", "BYTES", &given.interval_bytes, 1, HS_INTERVAL_BYTES_MAX,
                 "mean number of allocated bytes per sample (default 4096)"),
     HS_OPT_NUMBER('d', "duration", "MS", &given.duration_ms, 0, UINT32_MAX,
-                  "milliseconds to record; 0, the default: until Ctrl-C or the command's end"),
-    HS_OPT_STRING('n', "name", "NAMES", &given.names,
-                  "names of processes, separated by commas (default: the command's)"),
-    HS_OPT_STRING('p', "pid", "PIDS", &given.pids, "ids of running processes, separated by commas"),
+                  "record for this number of milliseconds; 0, the default: until Ctrl-C or the end "
+                  "of PROGRAM"),
+    HS_OPT_STRING(
+        'n', "name", "NAMES", &given.names,
+        "names of the processes to record, separated by commas (default: the name of PROGRAM)"),
+    HS_OPT_STRING('p', "pid", "PIDS", &given.pids,
+                  "ids of running processes to record, separated by commas"),
     HS_OPT_NUMBER('c', "continuous-dump", "MS", &given.continuous_ms, 0, UINT32_MAX,
-                  "also dump at this interval; if the value is not a number, -c means --config"),
+                  "also take snapshots at this interval, in milliseconds; if the value is not a "
+                  "number, -c means --config"),
     HS_OPT_STRING(0, "config", "FILE", &given.config,
                   "record as this TraceConfig says (text or binary); - is standard input"),
-    HS_OPT_STRING(0, "heaps", "NAMES", &given.heaps,
-                  "names of heaps, separated by commas; so far the only heap is libc.malloc"),
+    HS_OPT_STRING(
+        0, "heaps", "NAMES", &given.heaps,
+        "names of the heaps to record, separated by commas; the only heap is libc.malloc"),
     HS_OPT_FLAG(0, "all-heaps", &given.has_all_heaps, "record all heaps"),
     HS_OPT_FLAG(0, "no-running", &given.has_no_running,
                 "do not record processes that are already running"),
@@ -146,7 +151,7 @@ static const struct hs_opt list[] = {
     HS_OPT_FLAG(0, "dump-at-max", &given.has_dump_at_max,
                 "record what was live at the peak instead of what is live at the end"),
     HS_OPT_FLAG(0, "disable-fork-teardown", &given.has_disable_fork_teardown,
-                "accepted and ignored: forked children are recorded as processes of their own"),
+                "accepted, without effect: forked children are recorded as processes of their own"),
     HS_OPT_STRING(
         'o', "output", "PATH", &output,
         "an empty folder for the files (default: a new one in $TMPDIR or /tmp); with a config, "
@@ -155,13 +160,13 @@ static const struct hs_opt list[] = {
                     "leave out annotations such as [jit] behind function names"),
     HS_OPT_FLAG(0, "print-config", &given.is_printing, "print the TraceConfig, and record nothing"),
     HS_OPT_SIZE(0, "shmem-size", "SIZE", &given.shmem_bytes, 0, UINT64_C(1) << 40,
-                "accepted and ignored: heapscope has no such buffer"),
+                "accepted, without effect: heapscope has no buffer of samples"),
     HS_OPT_FLAG(0, "block-client", &given.has_block,
-                "accepted and ignored: no program ever waits for a buffer"),
+                "accepted, without effect: no program ever waits for a buffer"),
     HS_OPT_NUMBER(0, "block-client-timeout", "US", &given.block_timeout_us, 0, UINT32_MAX,
-                  "accepted and ignored, for the same reason"),
+                  "accepted, without effect, for the same reason"),
     HS_OPT_FLAG(0, "no-block-client", &given.has_no_block,
-                "accepted and ignored: there is no buffer whose overflow could end the profile"),
+                "accepted, without effect: there is no buffer that could overflow"),
     HS_OPT_STRING(0, "preload-library", "FILE", &unused.preload, NULL),
     HS_OPT_STRING(0, "tracebox-binary", "FILE", &unused.tracebox, NULL),
     HS_OPT_STRING(0, "traceconv-binary", "FILE", &unused.traceconv, NULL),
@@ -177,12 +182,14 @@ static const struct hs_opt list[] = {
 
 static const struct hs_opts_spec spec = {
     .command = "record",
-    .summary = "profile as heap_profile does, into a folder of files",
+    .summary = "record like Perfetto's heap_profile script, into pprof files",
     .operands_usage = "[host] [-- PROGRAM [ARGS]]",
-    .footer = "The exit status is that of the program. heap_profile's flags for Android devices\n"
-              "and for its own tools are accepted, and have no effect.\n"
-              "PERFETTO_BINARY_PATH: folders to look for symbols in, separated by colons;\n"
-              "by build id, or, with PERFETTO_SYMBOLIZER_MODE=find, by name.",
+    .footer = "The exit status is that of PROGRAM, or 1 if that is 0 and no profile was\n"
+              "written. The word 'host' and heap_profile's flags for Android devices and for\n"
+              "its own tools are accepted, and have no effect.\n"
+              "The environment variable PERFETTO_BINARY_PATH names folders with symbol files,\n"
+              "separated by colons. heapscope finds a file there by its build id or, with\n"
+              "PERFETTO_SYMBOLIZER_MODE=find, by its path and name.",
     .options = list,
     .option_count = sizeof(list) / sizeof(list[0]),
     .operands_max = HS_OPERANDS_ANY,

@@ -120,8 +120,8 @@ static void say_not_permitted(const struct hs_eligibility *it, struct hs_eligibi
                  "%s: the kernel does not let heapscope attach, because of a security module or "
                  "because heapscope is in a container",
                  name_subject(it).text);
-        put_remedy(words, "run heapscope as root of the machine, or allow ptrace there (a "
-                          "container: --cap-add SYS_PTRACE)");
+        put_remedy(words, "run heapscope as root of the machine, or allow ptrace in the "
+                          "container (--cap-add SYS_PTRACE)");
         break;
     }
 }
@@ -135,13 +135,15 @@ static void say_impossible(const struct hs_eligibility *it, struct hs_eligibilit
 {
     switch (it->verdict) {
     case HS_INELIGIBLE_32BIT:
-        put_what(words, "%s is a 32-bit program; only 64-bit ones can be profiled",
+        put_what(words, "%s is a 32-bit program; heapscope can profile only 64-bit programs",
                  name_subject(it).text);
         put_remedy(words, "build it for 64 bits");
         break;
     case HS_INELIGIBLE_OTHER_MACHINE:
-        put_what(words, "%s is a program for another processor; only native ones can be profiled",
-                 name_subject(it).text);
+        put_what(
+            words,
+            "%s is a program for another processor; heapscope can profile only native programs",
+            name_subject(it).text);
         put_remedy(words, "build it for this machine");
         break;
     case HS_INELIGIBLE_VALGRIND:
@@ -167,7 +169,7 @@ static void say_impossible(const struct hs_eligibility *it, struct hs_eligibilit
         put_remedy(words, "build it without the sanitizer");
         break;
     default:
-        put_what(words, "%s may make no system calls but read, write and exit (seccomp)",
+        put_what(words, "%s is permitted no system calls but read, write and exit (seccomp)",
                  name_subject(it).text);
         break;
     }
@@ -179,14 +181,14 @@ static void say_not_now(const struct hs_eligibility *it, struct hs_eligibility_w
     case HS_INELIGIBLE_STARTING:
         put_what(words, "%s has no C library: it has only just started, or uses none",
                  name_subject(it).text);
-        put_remedy(words, "try again; a program without one cannot be profiled");
+        put_remedy(words, "try again; a program without a C library cannot be profiled");
         break;
     case HS_INELIGIBLE_PROFILER:
         put_what(words, "%s is profiled by %s", name_subject(it).text, it->runtimes.profiler);
         put_remedy(words, "start it without %s", it->runtimes.profiler);
         break;
     case HS_INELIGIBLE_RECORDING:
-        put_what(words, "%s is being recorded by heapscope already", name_subject(it).text);
+        put_what(words, "%s is already being recorded by heapscope", name_subject(it).text);
         if (it->client.collector_pid != 0) {
             put_remedy(words, "end that recording first (process %u records it)",
                        it->client.collector_pid);
