@@ -276,15 +276,15 @@ int hs_cmd_export(int argc, char **argv)
         HS_OPT_STRING('o', "output", "OUT", &args.output,
                       "output file (default -, standard output)"),
         HS_OPT_CHOICE(0, "view", "VIEW", &args.view, hs_profile_file_views,
-                      "space, objects, alloc_space, alloc_objects, peak or auto (the\n"
-                      "default), as for report; pprof and json contain all views, speedscope\n"
-                      "opens with this one, massif shows live memory and the peak"),
+                      "what to write: space, objects, alloc_space, alloc_objects, peak or auto\n"
+                      "(the default), as for report; pprof and json always contain all views,\n"
+                      "speedscope opens with this one, massif has live memory and the peak"),
         HS_OPT_NUMBER(0, "snapshot", "N", &args.snapshot, 0, HS_SELECT_FROM_END - 1,
                       "write snapshot N of each process; the first is 0 (default: the last)"),
         HS_OPT_NUMBER(0, "pid", "PID", &args.pid, 1, UINT32_MAX, "write only this process"),
         HS_OPT_STRING(0, "base", "BASE", &args.base,
-                      "subtract this profile, or BASE@N, its snapshot N: pprof gets negative\n"
-                      "values, folded two columns, svg red and blue boxes"),
+                      "subtract this profile, or BASE@N, its snapshot N: pprof then has negative\n"
+                      "values, folded has two columns, and svg has red and blue boxes"),
         HS_OPT_FLAG('q', "quiet", &args.is_quiet, "print nothing but errors"),
     };
     const struct hs_opts_spec spec = {

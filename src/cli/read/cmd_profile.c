@@ -136,7 +136,7 @@ int hs_cmd_profile(int argc, char **argv)
     struct profile_args args = { .is_annotated = true };
     const struct hs_opt list[] = {
         HS_OPT_FLAG(0, "alloc", &args.is_alloc,
-                    "native heap profiles: the only kind, and the default"),
+                    "write native heap profiles: the only kind, and the default"),
         HS_OPT_FLAG(0, "perf", &args.is_perf, NULL),
         HS_OPT_FLAG(0, "java-heap", &args.is_java_heap, NULL),
         HS_OPT_FLAG_OFF(0, "no-annotations", &args.is_annotated,
@@ -153,7 +153,7 @@ int hs_cmd_profile(int argc, char **argv)
         .command = "profile",
         .summary = "write a pprof file for each heap of each snapshot",
         .operands_usage = "FILE",
-        .footer = "FILE may be - for standard input. 'heapscope export' writes one file of all\n"
+        .footer = "FILE may be - for standard input. 'heapscope export' writes one file with all\n"
                   "processes.",
         .options = list,
         .option_count = sizeof(list) / sizeof(list[0]),

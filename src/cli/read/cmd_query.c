@@ -152,11 +152,11 @@ int hs_cmd_query(int argc, char **argv)
     struct query_args args = { .format = HS_SQL_FORMAT_N };
     const struct hs_opt list[] = {
         HS_OPT_CHOICE(0, "format", "FORMAT", &args.format, hs_sql_format_names,
-                      "table (the default), csv or json"),
+                      "write the results as table (the default), csv or json"),
         HS_OPT_STRING('f', "file", "SQL_FILE", &args.sql_file,
-                      "read the SQL from this file (-: standard input)"),
+                      "read the SQL from this file; - is standard input"),
         HS_OPT_STRING('q', "query-file", "SQL_FILE", &args.query_file,
-                      "--file with --format csv, as in trace_processor_shell"),
+                      "like --file with --format csv, as in trace_processor_shell"),
         HS_OPT_STRING('Q', "query-string", "SQL", &args.query_text,
                       "run this SQL, with --format csv, as in trace_processor_shell"),
     };
@@ -165,8 +165,9 @@ int hs_cmd_query(int argc, char **argv)
         .summary = "run SQL queries on a profile",
         .operands_usage = "FILE [SQL]",
         .footer = "FILE is a trace, any other profile, or an exported database. Without SQL, the\n"
-                  "SQL is read from standard input; on a terminal, a shell starts. '.tables' and\n"
-                  "'.schema TABLE' list tables and columns, '.help' lists all such commands.",
+                  "command reads SQL from standard input; on a terminal, it starts a shell.\n"
+                  "'.tables' lists tables, '.schema TABLE' lists columns, and '.help' lists all\n"
+                  "such commands.",
         .options = list,
         .option_count = HS_COUNT_OF(list),
         .operands_min = 1,

@@ -112,7 +112,7 @@ static int write_output(const struct hs_compare *compare, const struct hs_diff *
     uint64_t bytes = 0;
     int err = hs_output_write(compare->output, fill_output, &output, &bytes);
     if (err == 0 && strcmp(compare->output, "-") != 0 && compare->is_telling) {
-        hs_message_info("wrote %s (%s): view %s, with that of %s subtracted", compare->output,
+        hs_message_info("wrote %s (%s): view %s, with %s subtracted", compare->output,
                         hs_human_bytes(size, (double)bytes), hs_views[diff->view].name,
                         compare->sides[HS_DIFF_BEFORE].name);
     }

@@ -140,8 +140,10 @@ static void say_attached(const struct hs_process_facts *process, const struct hs
     }
     if (it->left_count > 0) {
         bool is_one = it->left_count == 1;
-        hs_message_info("%u call%s to an allocator other than malloc's own, and %s not recorded",
-                        it->left_count, is_one ? " leads" : "s lead", is_one ? "is" : "are");
+        hs_message_info("%u pointer%s to malloc and similar functions %s to another allocator, or "
+                        "cannot be changed; calls through %s are not recorded",
+                        it->left_count, is_one ? "" : "s", is_one ? "leads" : "lead",
+                        is_one ? "it" : "them");
     }
 }
 

@@ -117,11 +117,10 @@ static int check(const struct hs_trace_wishes *w, bool has_program)
     }
     if (w->min_anon_bytes > 0) {
         hs_message_info("min_anonymous_memory_kb has no effect when a program is started, because "
-                        "the program has "
-                        "hardly any memory yet");
+                        "the program has hardly any memory yet");
     }
     if (!w->is_taking_startup) {
-        hs_message("no_startup excludes the program to start");
+        hs_message("no_startup excludes the program that is to be started");
         return HS_EXIT_STATUS_FAILED;
     }
     return 0;

@@ -31,9 +31,10 @@ int hs_run_words_refuse(const char *program, const struct hs_preflight *prefligh
 static void say_nothing_recorded(const char *program)
 {
     hs_message(
-        "%s: nothing was recorded: no process loaded heapscope's library\n"
+        "%s: nothing was recorded: no process has announced itself to heapscope\n"
         "That happens when the program ends at once, when its environment is cleared on the\n"
-        "way (env -i, sudo), or when it runs in a container with its own network.",
+        "way (env -i, sudo), when it runs in a container with its own network, or when\n"
+        "heapscope is permitted too few open files (ulimit -n).",
         program);
 }
 
@@ -43,11 +44,11 @@ void hs_run_words_gaps(const char *program, const struct hs_program_run_result *
     if (result->image_count == 0 && result->bad_count == 0) {
         say_nothing_recorded(program);
     } else if (!result->has_root_image) {
-        hs_message("%s itself was not recorded, only programs that it started", program);
+        hs_message("%s itself was not recorded; only programs that it started were", program);
     }
     if (result->image_count > 0 && result->has_silent_children) {
         hs_message_info("%s started other processes, and nothing was recorded of them: they "
-                        "allocated nothing, or are statically linked, 32-bit or set-user-id "
+                        "allocated nothing, or are statically linked, 32-bit, musl or set-user-id "
                         "programs, or had no LD_PRELOAD in their environment",
                         program);
     }
