@@ -3,7 +3,7 @@
  *
  * hs_profile_symbolize() asks hs_profile_wanted() which modules and addresses have no names, has
  * the symbolizer look them up, and puts the names in. hs_profile_wanted() is a function of its own
- * because `symbolize FILE` writes the same tables to a file instead.
+ * because the daemon's finalizer calls it for names that it writes to a file instead.
  *
  * Ensures   afterwards the profile is as if it had been recorded with symbols. A text that is
  *           already among its strings keeps its id, so that two frames of one function still have
