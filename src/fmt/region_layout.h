@@ -6,8 +6,7 @@
  * control page. Whatever happens to the target, the file stays whole and readable.
  *
  * The file is sparse and never changes its size. The control page and the header come first, then
- * sections: plain arrays, each contiguous in the file, and each given far more room than it will
- * ever need.
+ * sections: plain arrays, each contiguous in the file, with far more room than it will ever need.
  *
  *   0x0000  struct hs_region_control_v1   the only page a collector writes
  *   0x1000  struct hs_region_header_v1    which process this is, and where the sections are
@@ -22,24 +21,25 @@
  *
  * Cuts. A cut is one instant of all records, taken while every thread goes on. `epoch` counts these
  * instants: a cut C is taken by C = epoch++ (atomically). A record with birth epoch B and, if it is
- * dead, death epoch D belongs to the cut C when B <= C and it is alive or D > C. There are at most
- * two cuts of interest: the snapshot that a collector has open, and the highest live total so far
+ * dead, death epoch D belongs to the cut C when B <= C and it is alive or D > C. At most two cuts
+ * are in use at a time: the snapshot that a collector has open, and the highest live total so far
  * (the peak). A record that dies while one of them needs it stays behind as a tombstone until
  * neither does. Example: epoch 7, peak cut 5, snapshot cut 6. A record born at 4 that dies now
  * becomes {DEAD | IN_PEAK | IN_SNAPSHOT, epoch 7}; one born at 6 becomes {DEAD | IN_SNAPSHOT, epoch
  * 7}; one born at 7 is free at once.
  *
  * Totals. Those of a stack are kept twice, by the parity of the allocation's epoch. When a snapshot
- * takes the cut C, writers move on to the parity (C + 1) & 1, so the totals of parity C & 1 stand
- * still while they are read. (Peak cuts do not change the parity: they advance `epoch` by 2, while
- * a snapshot, which takes C = epoch and sets epoch = C + 1, advances it by 1.)
+ * takes the cut C, writers go on with the totals of parity (C + 1) & 1, so those of parity C & 1 do
+ * not change while they are read. (Peak cuts do not change the parity: they advance `epoch` by 2,
+ * while a snapshot, which takes C = epoch and sets epoch = C + 1, advances it by 1.)
  *
  * Ensures   every multi-byte field is little-endian and naturally aligned. A section's `count` only
  *           grows, and elements below it are whole. Unknown flags and reserved fields are 0.
  * Threads   writers: all threads of the target, without locks. Readers: any process that has the
  *           file, at any time.
- * Trust     a reader treats every byte as hostile: the target may scribble or die at any moment.
- *           The file cannot shrink (F_SEAL_SHRINK), so a mapping never faults.
+ * Trust     a reader treats every byte as hostile: the target may overwrite any of it, or die, at
+ *           any moment. The file cannot shrink (F_SEAL_SHRINK), so no page of a mapping can end up
+ *           beyond the end of the file.
  * See       docs/FORMAT.md (normative tables), docs/CONCURRENCY.md (which write becomes visible
  *           when).
  */
@@ -181,7 +181,7 @@ struct hs_region_header_v1 {
     uint64_t start_real_ns; /* CLOCK_REALTIME, same moment */
     uint64_t start_boot_ns; /* CLOCK_BOOTTIME, same moment */
     uint32_t page_bytes;
-    uint32_t is_from_startup; /* 1: records since exec; 0: attached later */
+    uint32_t is_from_startup; /* 1: records since exec; 0: attached later; forked: as the parent */
     uint32_t exe_off;         /* in BYTES, NUL-terminated path of the executable */
     uint32_t cmdline_off;     /* in BYTES: /proc/self/cmdline as it is, cmdline_bytes long */
     uint32_t cmdline_bytes;

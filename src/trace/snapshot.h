@@ -3,8 +3,8 @@
  *
  * This is the interface between collecting and writing: src/collect fills a snapshot from a region,
  * src/trace writes it to a file. A snapshot owns its arrays. All figures are absolute, never
- * differences from an earlier snapshot. Ids stay the same in all snapshots of a process, so that a
- * writer can tell what is new.
+ * differences from an earlier snapshot. An id means the same in all snapshots of a process, so that
+ * a writer can tell what is new.
  *
  * Figures are estimates: `bytes` and `count` stand for all allocations, not only for the samples.
  * They have a variance, which is 0 when every allocation was recorded.
@@ -44,8 +44,8 @@ struct hs_snap_module {
     uint64_t start_va, end_va, bias_va;
     uint64_t exec_off, exec_sva, exec_bytes; /* first executable segment */
     uint64_t unload_ns;                      /* 0: still loaded */
-    /* Stacks in which a walk followed a frame pointer through code of this module that has no
-     * unwind information: their number, and what was allocated through them since the start. */
+    /* Stacks whose guessed_frame is in this module: the number of stacks, and what was allocated
+     * through them since the start. */
     uint32_t guessed_stack_count;
     double guessed_bytes, guessed_allocs;
 };
@@ -101,8 +101,8 @@ struct hs_snap_change {
     uint64_t from_bytes, to_bytes; /* intervals; equal if only the dump schedule has changed */
     uint64_t limit;                /* its unit depends on `reason` */
     uint32_t reason;               /* enum hs_change_reason */
-    /* the time between scheduled dumps is this many times longer than requested; 0: there are no
-     * more scheduled dumps */
+    /* the time between scheduled dumps is this many times the requested one; 0: there are no more
+     * scheduled dumps */
     uint32_t rarity;
 };
 
@@ -127,7 +127,7 @@ struct hs_snapshot {
     char *exe;     /* path of the executable; "": unknown */
     char *cmdline; /* arguments joined by NUL, cmdline_bytes long */
     uint32_t cmdline_bytes;
-    bool is_from_startup; /* recorded since its first allocation */
+    bool is_from_startup; /* recorded since its first allocation, or forked from such a process */
     bool is_final;        /* the last snapshot of this process */
     /* the executable contains its own malloc, so that no allocation could be seen */
     bool has_own_malloc;

@@ -2,19 +2,19 @@
  * The rule cache: from a pc to its unwind rule and to the frame's id.
  *
  * All threads share it without a lock. An entry is two words: word, and pc ^ word ^ generation. Two
- * threads that write the same entry at once may leave halves of both behind. The pc that such a
- * pair yields is none that will ever be looked up, so the pair is a miss and does no other harm. A
- * flush draws a new generation, which turns every older entry into a miss.
+ * threads that write the same entry at once may leave one word of each behind. Such a pair yields
+ * the pc of one, changed in the bits in which the two words differ. That is as good as never a pc
+ * that is looked up, so the pair is a miss. A flush draws a new generation, which turns every older
+ * entry into a miss.
  *
- * A pc has one place, which is read first, and the neighbour in the same cache line: an entry that
- * is pushed out of its place moves there. Otherwise two return addresses of one stack that share a
- * place would push each other out at every walk.
+ * A pc has two places: its own, which is read first, and the neighbour in the same cache line. An
+ * entry that is pushed out of its own place moves to the neighbour. Otherwise two return addresses
+ * of one stack that have the same place would push each other out at every walk.
  *
- * The memory is the caller's: HS_RULE_CACHE_BYTES(max_count) of zero pages. It is used from the
- * start: the table begins with HS_RULE_CACHE_MIN entries and doubles when many different pcs push
- * each other out, so a small program touches four pages of it and no more. The low bits of the pc
- * are the index, so doubling keeps half the entries where they are, and costs misses for the
- * others.
+ * The caller provides the memory: HS_RULE_CACHE_BYTES(max_count) zeroed bytes. The table begins
+ * with the first HS_RULE_CACHE_MIN entries of it and doubles when many different pcs push each
+ * other out, so a small program touches only four pages. The low bits of the pc are the index, so
+ * doubling keeps half the entries where they are, and costs misses for the others.
  *
  * Holds     `mask` + 1 is a power of two and only grows. Zero memory is an empty table.
  * Threads   any, at any time; hs_rule_cache_init before the first.

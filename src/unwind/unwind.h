@@ -9,10 +9,11 @@
  * A walk finds each frame in three steps: it looks up the cached rule of the pc (rule_cache.h),
  * applies the rule (arch), and reads the next pc from the stack. When the cache has no rule, the
  * walk calls the `resolve` callback, which finds the module of the pc, and makes the rule from the
- * module's call frame information (cfi.h, rule_make.h). The callback also returns a 32-bit id
- * for the frame, which it may choose freely and which the cache keeps. So a walk returns ids, and
- * looks at a module only for a pc that is not in the cache. Callers first ask replay.h for the
- * stack, and walk it only when replay does not find it.
+ * module's call frame information (cfi.h, rule_make.h). The callback also returns a 32-bit id for
+ * the frame, which it may choose freely and which the cache keeps. So a walk returns ids, and
+ * seldom looks at a module: for a pc that is not in the cache, and for one whose rule does not fit
+ * the cache (HS_RULE_GENERAL). The client first asks replay.h for the stack, and walks it only when
+ * replay does not find it.
  *
  * Threads   a walk writes only to its own hs_walk, its hs_stack_window, and the rule cache.
  * Fails     never: a walk that cannot continue says why in `end`, and keeps what it has found.
@@ -34,7 +35,7 @@ void hs_unwind_prefetch(const struct hs_unwinder *unwinder, uint64_t sp,
                         const struct hs_stack_window *window, const struct hs_walk *last);
 
 /* Walks from `start`. `start->pc` is a return address, or, if is_exact, the place that a signal
- * interrupted. `window` is the memory known to be readable at and above start->sp (if both
- * ends equal start->sp, the walk begins by calling window->extend). */
+ * interrupted. `window` is the memory known to be readable at and above start->sp. If both its ends
+ * equal start->sp, the walk begins by calling window->extend. */
 void hs_unwind_walk(const struct hs_unwinder *unwinder, const struct hs_regs *start, bool is_exact,
                     struct hs_stack_window *window, struct hs_walk *ret_walk);

@@ -1,11 +1,11 @@
 /*
  * How sections grow: elements are handed out one by one, pages are populated in batches, and a
- * limit may end it.
+ * limit may end the growth.
  *
- * One page at a time would be a page fault for every 128th record, so a section in use gets its
- * pages some 64 KiB at a time. This also makes the memory of a region a figure that follows from
- * its counts and can be compared with the limit before anything grows. Elements that take no new
- * pages are always handed out.
+ * If pages came one at a time, every 128th record would cause a page fault. So a section gets its
+ * pages in batches: of 16 KiB once it has 64 KiB, of 64 KiB once it has 256 KiB. The memory of a
+ * region can therefore be computed from its counts, and be compared with the limit before anything
+ * grows. Elements that take no new pages are always handed out.
  *
  * Under a limit only the tables of samples (records, stacks, their frames) stop growing. Threads
  * and modules may always grow: they are few, and without them all later samples would be lost.

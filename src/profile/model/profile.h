@@ -163,8 +163,8 @@ struct hs_profile_dump {
     bool has_peak;          /* samples carry the peak */
     bool is_at_max;         /* the user asked for the peak in place of the state at the dump */
     bool has_scaled_counts; /* counts are estimates of objects, not numbers of samples */
-    struct hs_amount live, alloc,
-        peak; /* totals; the peak is that of the process, not the sum of its stacks' peaks */
+    /* totals; the peak is that of the process, not the sum of its stacks' peaks */
+    struct hs_amount live, alloc, peak;
     struct hs_inherited_var inherited; /* of all samples */
     /* false: a forked process, and the file does not tell what it inherited */
     bool is_inherited_known;
@@ -196,7 +196,7 @@ struct hs_profile_change {
     uint64_t time_ns;
     uint64_t from_bytes, to_bytes; /* equal: only the schedule of dumps changed */
     uint64_t limit;                /* by reason: bytes, millionths of the CPU time, nanoseconds */
-    /* the time between scheduled dumps is this many times longer than requested; 0: no more */
+    /* the time between scheduled dumps is this many times the requested one; 0: no more */
     uint32_t rarity;
     uint8_t reason; /* enum hs_change_reason of trace/snapshot.h */
 };
@@ -246,21 +246,22 @@ struct hs_profile_counter {
 struct hs_profile_process {
     uint32_t pid;
     uint32_t ppid;
-    /* the process with whose live blocks it began; 0: none, or it executed a program */
+    /* the process that it was forked from, and whose live blocks it inherited; 0: none, or it has
+     * executed a program since */
     uint32_t forked_from_pid;
     uint32_t name;        /* string id: comm, or basename of the executable */
     uint32_t exe;         /* string id */
     uint32_t cmdline;     /* string id, arguments joined by blanks */
     uint32_t malloc_path; /* string id: library that serves malloc, 0 unknown */
     uint64_t start_ns;
-    uint64_t end_ns; /* 0 still running at the last dump */
-    bool is_from_startup;
-    bool has_own_malloc;
-    uint8_t exit_kind; /* enum hs_exit_kind of trace/snapshot.h */
+    uint64_t end_ns;      /* 0 still running at the last dump */
+    bool is_from_startup; /* as in trace/snapshot.h */
+    bool has_own_malloc;  /* as in trace/snapshot.h */
+    uint8_t exit_kind;    /* enum hs_exit_kind of trace/snapshot.h */
     int exit_value;
     bool is_oom_killed; /* killed by the kernel's OOM killer */
-    uint8_t
-        refusal; /* enum hs_refusal of trace/refusal.h: why its dump is empty; 0: it was profiled */
+    /* enum hs_refusal of trace/refusal.h: why its dump is empty; 0: it was profiled */
+    uint8_t refusal;
     uint32_t refusal_text, refusal_remedy; /* string ids */
     uint32_t dump_count;
     uint32_t last_dump; /* index in dumps; UINT32_MAX none */
