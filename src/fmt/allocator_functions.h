@@ -1,6 +1,6 @@
 /*
- * The functions of allocators that have names of their own, without the prefix that belongs to one
- * allocator: je_, mi_.
+ * The functions that allocators have under names of their own. The names here lack the prefix that
+ * differs from allocator to allocator (je_, mi_).
  *
  * Both sides use this list. The collector that attaches looks for the names in the program. The
  * client has a hook for each function, and the function's place in the list is the hook's number
@@ -9,15 +9,15 @@
  *
  *     FUNCTION(name, kind, whose)
  *
- * The kind says how a function takes its arguments: its integer arguments, in this order, up to the
- * last one named here. More may follow.
+ * The kind says which integer arguments a function takes, in their order, up to the last one that
+ * the hook needs. Further arguments may follow.
  *
  * `whose` says which allocators have the function. It matters for known prefixes: MyISAM's
  * mi_delete is not mimalloc's.
  *
  * Ensures   all functions that free are here, as far as the allocators' headers say. Functions that
- *           only allocate may be missing. They are missing where blocks can also be freed all at
- *           once (mi_heap_malloc): such blocks are not seen.
+ *           only allocate may be missing. Those whose blocks can also be freed all at once
+ *           (mi_heap_malloc) are missing on purpose: such blocks are not recorded.
  * See       docs/adr/0014-detours.md
  */
 #pragma once

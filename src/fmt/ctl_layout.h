@@ -6,7 +6,7 @@
  * its environment. At its first allocation a client makes its region, connects, sends ONE message
  * (the hello below, with the region's memfd as SCM_RIGHTS) and closes the socket and the memfd: it
  * waits for no answer and keeps no descriptor. A message that was sent on a connection outlives its
- * sender, so a process that dies at once is still profiled.
+ * sender, so a process that ends at once is still profiled.
  *
  * Without a collector's name in its environment, a client looks for a daemon, at most at three
  * paths (HS_ENV_SOCKET, HS_ENV_RUNTIME_FOLDER, HS_CTL_SYSTEM_SOCKET). It makes one attempt each,
@@ -14,7 +14,7 @@
  * there, usually with HS_HELLO_DORMANT: the client then records nothing until a session of the
  * daemon selects its process. A program that is to be recorded from its first allocation cannot
  * wait for an answer. Therefore a daemon keeps a startup hint file beside its socket, which says
- * whether to begin at once.
+ * whether a program begins to record at once.
  *
  * Each program image sends one hello. exec gives the same pid a new image, hence a second hello,
  * which tells the collector that the first image is final.
@@ -99,7 +99,7 @@ enum hs_attach_flag {
     HS_ATTACH_TAKE_OVER = 1U << 0, /* the process that was recording it is gone */
     HS_ATTACH_FOLLOW = 1U << 1,    /* forked children announce themselves at `collector` */
     HS_ATTACH_SANDBOX = 1U << 2,   /* it already runs under a seccomp filter */
-    /* No -EAGAIN: a thread that is still recording may write one odd record. */
+    /* No -EAGAIN: a thread that is still recording may write one wrong record. */
     HS_ATTACH_IMPATIENT = 1U << 3,
 };
 

@@ -2,10 +2,10 @@
  * Makes a running process, which was not prepared for it, load a library and call a function in it.
  *
  * One thread is borrowed: ptrace stops it at a point where it holds no lock of the allocator or the
- * loader. It is made to call dlopen and the function, and is then put back exactly as it was, in
- * the middle of its system call if it was in one. All other threads keep running. Everything that
- * can be prepared while the thread runs is prepared first, so the thread is stopped only for about
- * the time of the calls.
+ * loader. It is made to call dlopen and the function, and then gets back exactly the state that it
+ * had, in the middle of its system call if it was in one. All other threads keep running.
+ * Everything that can be prepared while the thread runs is prepared first, so the thread is kept
+ * from its own work for little longer than the calls take.
  *
  *     struct hs_inject_request request = {
  *         .pid = pid, .library_path = "libx.so", .library_name = "x", .symbol = "x_start",
@@ -25,10 +25,10 @@
  *           target's ptrace stops.
  * Fails     enum hs_inject_error. The target continues as before after every error except
  *           HS_INJECT_CRASHED, HS_INJECT_DIED, and HS_INJECT_HUNG (the call was abandoned before it
- *           had returned). If heapscope is killed while the thread is borrowed, the thread ends
- *           the call that it is in and returns to its own code (return_chain.h). What has been
- *           loaded then stays loaded, and a descriptor that the function opened for itself stays
- *           open.
+ *           had returned). If heapscope is killed while the thread is borrowed, the thread ends the
+ *           call that it is in and returns to its own code (return_chain.h). A library that has
+ *           been loaded then stays loaded, and a descriptor that the function opened for itself
+ *           stays open.
  * See       docs/INJECTION.md
  */
 #pragma once

@@ -1,7 +1,7 @@
 /*
- * May a process with seccomp filters make the calls that an injection needs? All its threads are
- * checked, because threads may have different filters. Each thread is stopped for some microseconds
- * while its filters are read.
+ * Finds out whether a process with seccomp filters may make the calls that an injection needs. All
+ * its threads are checked, because threads may have different filters. Each thread is stopped for
+ * some microseconds while its filters are read.
  *
  * A thread that starts later inherits the filters of the thread that started it. After all threads
  * have been read, new threads are read too, but only for a limited number of rounds. After that, a

@@ -2,12 +2,13 @@
  * Opens a recorded file as an SQLite database in memory, for queries and for export as an SQLite
  * file.
  *
- * Tables and views exist at once. The rows stay where the import put them, and SQLite reads them
- * through rows_module.h.
+ * The tables and views exist from the beginning. Their rows stay where the import put them, and
+ * SQLite reads them through rows_module.h.
  *
- * The rows come from two sources, the packets of the file and its profile (heapscope_*). A
- * caller that knows which of them it will read says so when it opens the file: one pass then fills
- * both. The others are filled when they are first read, in a pass of their own.
+ * The rows come from two sources, the packets of the file and its profile (heapscope_*). A caller
+ * that knows which tables it will read says so when it opens the file: one pass over the file then
+ * fills tables of both sources. Other tables are filled when they are first read, in a pass of
+ * their own.
  *
  * Threads   one user. The connection belongs to the caller, who closes it with sqlite3_close().
  * Fails     -errno; HS_TRACE_E_FOREIGN of trace_reader.h. An empty file is a trace without packets.

@@ -1,5 +1,6 @@
 /*
- * Where the rows of a database come from: the bytes of a file, and who has read them.
+ * Where the rows of a database come from: the bytes of a file, and which of its tables have been
+ * filled.
  *
  * A file is read once for all tables that are expected to be read. Perfetto's tables are made of
  * its packets, and the tables heapscope_* of its profile; one pass can make both

@@ -7,11 +7,12 @@
  *
  * Two rules say what a reference means. HS_INTERNED_STRICT is Perfetto's: an element counts only if
  * it came while the state of the sequence was valid (sequence.h). HS_INTERNED_LENIENT takes what
- * came at any time, because the bytes of a sample are real even if its writer began or continued
- * badly; for it, iid 0 refers to no string and to no mapping.
+ * came at any time, because the bytes of a sample were allocated even if its writer did not keep
+ * the rules of its sequence. For HS_INTERNED_LENIENT, iid 0 refers to no string and to no mapping.
  *
  * The oldest recorders write these tables into the packets of a dump itself, for that dump alone
- * (hs_interned_add_legacy). `behind` are then the tables to search for what these lack.
+ * (hs_interned_add_legacy). `behind` then points to the tables of the sequence, which are searched
+ * for what the packet's own tables lack.
  *
  * Holds     the first element with an iid counts, as in Perfetto. Texts and lists of iids never
  *           move; elements move when others of their kind are added. Valid elements come first:

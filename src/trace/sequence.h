@@ -11,7 +11,8 @@
  * state say so; the reader decides what to do with them in an invalid state (enum
  * hs_interned_rule). Packets without a sequence id cannot make a state valid.
  *
- * Holds     a state lives until the sequence has a new one and all who hold it have released it.
+ * Holds     a state lives until the sequence has a new one and all holders of the old one have
+ *           released it.
  * Threads   one user.
  * Fails     -ENOMEM, -EOVERFLOW.
  */

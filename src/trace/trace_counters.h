@@ -1,6 +1,6 @@
 /*
- * Writes what surrounds the heaps: counters of processes, their threads and mappings, and the
- * machine's memory.
+ * Writes what a trace contains besides heaps: counters of processes, their threads and mappings,
+ * and the machine's memory.
  *
  * Each call writes one packet that Perfetto's own reader displays. That reader displays a process's
  * counters only if a ProcessTree describes the process, so hs_trace_writer_tree() must come first.

@@ -4,14 +4,14 @@
  * (sequence.h) and the clocks seen so far.
  *
  * There are two sinks. The profile (profile/read/load.h) takes packets in the order of the file and
- * keeps what a damaged file still tells. The tables (sql/import/import.h) follow Perfetto's
+ * keeps all that can be read of a damaged file. The tables (sql/import/import.h) follow Perfetto's
  * trace_processor: dumps and counters come in the order of their times, and what refers to a lost
- * packet is left out. The decoder decides none of this. It decodes sequences, interned tables and
- * clocks, and each sink follows them by its own rule (enum hs_interned_rule).
+ * packet is left out. The decoder decides none of this. It keeps the sequences, their interned
+ * tables and the clocks, and each sink uses them by its own rule (enum hs_interned_rule).
  *
- * The sinks differ over a damaged packet: the tables take a packet whole or not at all, the profile
- * takes what can be decoded of it. So when one pass serves both, the profile gets no more packets
- * from the first damage on, and is then read again by itself.
+ * The sinks treat a damaged packet differently: the tables take a packet whole or not at all, the
+ * profile takes what can be decoded of it. So when one pass serves both, the profile gets no more
+ * packets from the first damage on, and is later read in a pass of its own.
  *
  * Ensures   clocks and states stay until hs_trace_decoder_deinit(), for sinks that process packets
  *           later.

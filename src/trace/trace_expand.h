@@ -1,6 +1,6 @@
 /*
- * One interface to the decompressors for gzip, zlib and zstd: expand one piece, and report the
- * progress.
+ * One interface to the decompressors for gzip, zlib and zstd. A call expands one piece of the
+ * input, and reports how much it read and wrote.
  *
  * Requires  a decoder decodes one member: after END or BAD it is freed.
  * Threads   one user per decoder.

@@ -4,7 +4,8 @@
  * One writer writes one file, with one process or with thousands. It streams: written bytes leave
  * through the sink in windows of 64 KiB. The writer remembers only what later packets refer to:
  * tables of distinct strings, mappings, frames and callstacks as 128-bit keys, and for each running
- * process the figures that were written last. A final dump frees the latter.
+ * process the figures that were written last. The final dump of a process frees that process's
+ * figures.
  *
  * Order of calls:  new, begin, { process | dump | module_symbols }*, finish, free.
  * A writer that only appends module_symbols to an existing trace leaves out begin.
@@ -111,7 +112,7 @@ struct hs_trace_writer;
 /* Makes a writer. Returns 0 or -ENOMEM. */
 int hs_trace_writer_new(const struct hs_trace_writer_config *config,
                         struct hs_trace_writer **ret_writer);
-/* A sink for files, pipes and sockets; ctx is the descriptor, as (void *)(intptr_t)fd. Returns 0 or
+/* A sink for files, pipes and sockets; ctx is the descriptor, as (void *)(intptr_t)fd. 0 or
  * -errno. */
 int hs_trace_write_fd(void *ctx, const void *data, size_t bytes);
 /* Frees without flushing. NULL is allowed. Returns NULL. */

@@ -3,7 +3,8 @@
  *
  * All of them are interned by their content. Two processes that run the same program share its
  * mappings, frames and callstacks, at whatever addresses the kernel loaded them, because a frame is
- * a mapping and a link-time address. So a thousand runs of a compiler cost little more than one.
+ * a mapping and a link-time address. So in a file with a thousand runs of a compiler, these tables
+ * are little larger than in a file with one run.
  *
  * New elements are gathered in a batch of fixed size, which becomes an InternedData packet when it
  * is full and at the end of a dump. Readers resolve references only when a dump is complete, so

@@ -5,8 +5,9 @@
  * This is a small interpreter of the DW_CFA instructions. It stops at the row that covers the
  * address, and makes no table of rows.
  *
- * Holds     a row consists of plain values: 100 bytes, so that a few of them fit a small stack.
- *           Expressions are kept as the offset of their length from the section's bytes.
+ * Holds     a row consists of plain values: 100 bytes, so that a few of them fit a small stack. A
+ *           row keeps an expression as the offset, within the section, at which the expression's
+ *           length stands.
  * Fails     -EBADMSG on an unknown instruction, a register that has no number here, numbers beyond
  *           31 bits, or more than HS_CFI_REMEMBER_MAX remembered rows.
  */

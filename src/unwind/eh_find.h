@@ -1,12 +1,13 @@
 /*
  * From a code address to its frame description entry (FDE), in .eh_frame or .debug_frame.
  *
- * .eh_frame_hdr holds a table sorted by address: finding an FDE takes a binary search and parsing
- * one entry. Without the table the section is read from its start, which costs ten nanoseconds an
- * entry, once for each rule.
+ * .eh_frame_hdr holds a table sorted by address: finding an FDE takes a binary search, and one
+ * entry is parsed. Without the table the section is read from its start, which costs ten
+ * nanoseconds an entry, once for each rule.
  *
  * Holds     every offset, length and count found in the bytes is checked before use; an entry that
- *           leaves its span is bad. Loops are bounded by the size of the span.
+ *           extends beyond its span is refused (-EBADMSG). Loops are bounded by the size of the
+ *           span.
  * See       docs/UNWINDING.md
  */
 #pragma once

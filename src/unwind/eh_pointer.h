@@ -1,5 +1,5 @@
 /*
- * Encoded pointers of .eh_frame and its header, read with a cursor.
+ * Reads the encoded pointers of .eh_frame and of .eh_frame_hdr with a cursor.
  */
 #pragma once
 

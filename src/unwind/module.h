@@ -6,7 +6,7 @@
  * the same bytes. Inside that process the two are equal; for a copy or a file they are not.
  *
  * Requires  the bytes stay readable until the walk returns. Their content is treated as hostile;
- *           their extent is trusted.
+ *           their addresses and sizes are trusted.
  */
 #pragma once
 

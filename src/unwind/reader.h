@@ -1,5 +1,6 @@
 /*
- * Reads stack words for a walk: inside the window only, and noting each word for replay.
+ * Reads stack words for a walk: only inside the window. Each word that is read is noted in the
+ * walk, for replay.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /*
- * The replay table: walks that are kept, and found again.
+ * The replay table: keeps walks, and finds them again.
  *
  * A record is followed by its words, in groups of four that are compared at once:
  *

@@ -7,13 +7,14 @@
  * probably. In a walk each load depends on the one before; when words are compared, no load does.
  * So replay costs a fraction of a walk.
  *
- * Each thread has its own table, in memory of the caller: zero pages, used from the start as
- * records come. (pc, sp) selects a set of eight slots. Eight, because a function that allocates on
- * behalf of many callers is often called at the same sp by all of them. A new record replaces one
- * in the back half of its set and moves to the front, as does a record that is found in the back
- * half. Each slot also holds the offset and the low half of the word in which its record last
- * differed from a stack, so most wrong records are not even read. Records lie in one arena; when it
- * is full, all are forgotten.
+ * Each thread has its own table, in zeroed memory that the caller provides. (pc, sp) selects a set
+ * of eight slots. Eight, because a function that allocates on behalf of many callers is often
+ * called at the same sp by all of them. A new record replaces one in the back half of its set and
+ * moves to the front. A record that is found in the back half moves to the front, too. Each slot
+ * also holds the offset and the low half of the word in which its record last differed from a
+ * stack, so most wrong records are not even read. Records lie one after another in an arena, so
+ * that only as many of its pages are touched as the records need. When the arena is full, all
+ * records are forgotten.
  *
  * Holds     a record is used only if its generation is the requested one.
  * Threads   one; not even a signal handler of that thread may come in between.
@@ -63,8 +64,9 @@ struct hs_replay {
 void hs_replay_init(struct hs_replay *replay, void *memory, uint32_t slot_count,
                     uint32_t arena_bytes);
 
-/* Finds the stack at `start`. True: it is the one stored as *ret_user, which is not HS_REPLAY_NONE.
- * The window may be extended. `generation` is the rule cache's generation. */
+/* Finds the stack at `start`. True: it is the one that hs_replay_store has stored as *ret_user,
+ * which is not HS_REPLAY_NONE. The window may be extended. `generation` is the rule cache's
+ * generation. */
 bool hs_replay_find(struct hs_replay *replay, const struct hs_regs *start,
                     struct hs_stack_window *window, uint64_t generation, uint32_t *ret_user);
 

@@ -1,7 +1,8 @@
 /*
  * Packs the rows that fit, and recognizes the few expressions that compilers and linkers write.
  *
- * Since a rule belongs to one pc, an expression over pc alone is a constant. That of the PLT,
+ * Since a rule belongs to one pc, an expression that depends on pc alone is a constant. The one of
+ * the PLT,
  *   rsp + 8 + ((pc & 15) >= 11 ? 8 : 0)
  * becomes a plain HS_RULE_SP. A realigned stack has CFA = *(rbp - n) and rbp at *rbp.
  */

@@ -1,11 +1,11 @@
 /*
  * The walk.
  *
- * Two halves take turns. run_hot() continues as long as every rule is a cached plain one and the
- * stack up to the frame is known to be readable: it makes no calls and keeps everything in
+ * Two functions take turns. run_hot() continues as long as every rule is a cached plain one and the
+ * stack up to the frame is known to be readable. It makes no calls and keeps everything in
  * registers, and its chain of dependent instructions is pc -> cache entry -> frame address ->
- * return address. It leaves every other case untouched to hs_walker_step(), which takes one frame
- * further in every case.
+ * return address. In every other case it changes nothing and leaves the frame to hs_walker_step(),
+ * which handles all cases, one frame at a time.
  *
  * Registers other than pc, sp and bp are not followed. When a frame's information needs another one
  * (for example in hand-written assembly under a signal handler), the walk is repeated from the last

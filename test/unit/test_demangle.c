@@ -58,8 +58,8 @@ static void what_does_not_fit_is_refused(void **state)
     assert_false(hs_demangle("_Z3fooi", text, 8));
 }
 
-/* void f(pair<int, int>, pair<that, that>, ...): each argument is twice as long as the one
- * before. */
+/* void f(pair<int, int>, pair<that, that>, ...): each argument is twice as long as the previous
+ * one. */
 static void make_name(int doublings, char *name)
 {
     static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";

@@ -1,11 +1,11 @@
 /*
  * The hooks of the C allocation functions: a program calls these in place of its allocator's.
  *
- * Each hook has two halves. The hot half subtracts the size from the thread's countdown, compares,
- * and jumps to the real function. It calls the slow half only when the allocation may be sampled,
- * when the block that is freed may have been, or when the real function is known to call other
- * hooked functions. The slow half calls the real function and records what it did. hooks.h says how
- * one half reaches the other.
+ * Each hook has two halves. The hot half subtracts the size from the thread's countdown, compares
+ * the result with the floor (sampler.h), and jumps to the real function. It calls the slow half
+ * only when the allocation may be sampled, when the block that is freed may have been, or when the
+ * real function is known to call other hooked functions. The slow half calls the real function and
+ * records what it did. hooks.h says how one half reaches the other.
  *
  * These rules make the accounts exact:
  *

@@ -4,10 +4,10 @@
  * The C++ runtime's own operators call malloc, some of them through one another, and each call
  * passes through our hooks. So the hooks call the real malloc and free directly, which takes less
  * time than the program's operators do without the client. Only when memory is short do they call
- * the runtime's operator, which runs handlers and throws exceptions. Operators of another origin
- * are called. Such an operator may end in malloc, where hooks.c sees the allocation; in an
- * allocator's library it may go straight to internal functions. The hooks find out which it is by
- * observation: see nested_hook.h.
+ * the runtime's operator, which runs handlers and throws exceptions. Operators that are not those
+ * of the C++ runtime are called. Such an operator may call malloc, whose hook then records the
+ * allocation; that of an allocator's library may call internal functions instead. The hooks find
+ * out which it is by observation: see nested_hook.h.
  *
  * A library that is loaded late and privately (a plugin's C++ runtime, or a plugin itself) may
  * define the operators. Since our definitions are found first everywhere, the real one is looked up

@@ -3,16 +3,17 @@
  *
  * C++'s operator new mostly calls malloc. An allocator's calloc or realloc may call its own malloc
  * by name, which leads to our hook. A function's name does not tell whether it does so. The hooks
- * find out by observation: while a real function runs, the thread's countdown is set aside. A
- * hooked function inside it must then take the slow path, and hs_sampler_hit reports the call here.
- * There are two modes:
+ * find out by observation: before a hook calls the real function, it moves the thread's countdown
+ * to the reserve and sets left_bytes to 0. A hooked function that the real function calls must then
+ * take the slow path, where hs_sampler_hit reports the call to hs_nested_hook_notice. There are two
+ * modes:
  *
  *   - WATCH only notes the inner call. The hook of an operator that was found to call malloc leaves
  *     the recording to malloc's hook, and from then on costs one jump.
- *   - MUTE also keeps the inner call from being recorded; the outer function records the block.
- *     This is for C functions that were found to call other hooked functions, perhaps only now and
- *     then (a realloc in place does not). Each call of such a function must then take the slow
- *     path, or its block would be sampled twice.
+ *   - MUTE also keeps the inner call from being recorded; the hook of the outer function records
+ *     the block. This is for C functions that were found to call other hooked functions, even if
+ *     they do not at every call (a realloc in place does not). Each call of such a function must
+ *     then take the slow path, or its block would be sampled twice.
  *
  * The allocation of a signal handler that runs meanwhile is noticed, too. Therefore a hook
  * concludes that its real function calls other hooked functions only if the returned block has been

@@ -1,5 +1,5 @@
 /*
- * Hooks for the functions of an allocator in the executable that has names of its own, such as
+ * Hooks for an allocator in the executable whose functions have names of their own, such as
  * je_malloc or mi_free_size.
  *
  * A process with such an allocator has two: this one, and the C library's, which the libraries use.
@@ -7,13 +7,14 @@
  * detours lead to them (patch/detours.h). A block is freed by the allocator that it came from; the
  * tables know it by its address.
  *
- * The functions may call each other, and malloc: each hook observes this (nested_hook.h).
+ * The functions may call each other, and malloc: each hook observes whether its function does
+ * (nested_hook.h).
  *
  * The C library's own functions have such hooks as well: under their second names (__libc_malloc),
  * which bypass any other allocator that serves malloc; and for objects that bind to the C library
  * when another allocator serves malloc (exports.h).
  *
- * Holds     the function that a hook has to call is set before anything leads to the hook, and is
+ * Holds     the function that a hook has to call is set before any call can reach the hook, and is
  *           not changed later.
  * Threads   any; also signal handlers. One thread sets the functions to call, once.
  * Fails     only as the real function fails; errno is the real function's.

@@ -3,19 +3,19 @@
  *
  * Each allocated byte is chosen with probability 1/interval_bytes, and an allocation is recorded
  * when at least one of its bytes is chosen. Nothing is drawn per byte: the sampler draws the
- * distance to the next chosen byte and counts down, so an allocation that is not recorded costs one
- * subtraction, one comparison, and two branches that are not taken. An allocation at least as large
- * as the interval is always recorded, with its exact size, and does not change the countdown. A
- * smaller one with n chosen bytes (n hits) is recorded with the weight n * interval.
+ * distance to the next chosen byte and counts down. So nearly every allocation that is not recorded
+ * costs one subtraction, one comparison, and two branches that are not taken. An allocation at
+ * least as large as the interval is always recorded, with its exact size, and does not change the
+ * countdown. A smaller one with n chosen bytes (n hits) is recorded with the weight n * interval.
  *
  * The countdown is relative to floor_bytes, a word of the control page (the first page of the
  * region) that the collector can raise: left_bytes = floor_bytes + bytes until the next chosen
  * byte. A collector that changes a setting raises the floor by more than any countdown can be. Each
  * thread then takes the slow path at its next allocation and reads the new setting there. This
- * needs no signal, and costs the hot path only the load of floor_bytes. Example: the floor is 0,
- * and a thread has 700 bytes to go. The floor is raised to 2^42. The next malloc(16) finds
- * 684 <= 2^42, reads the new interval 512, draws the gap 900, counts its 16 bytes, and leaves
- * left_bytes at 2^42 + 512 and reserve_bytes at 372.
+ * needs no signal, and costs the hot path only the load of floor_bytes and the comparison with it.
+ * Example: the floor is 0, and a thread has 700 bytes to go. The floor is raised to 2^42. The next
+ * malloc(16) finds 684 <= 2^42, reads the new interval 512, draws the gap 900, counts its 16 bytes,
+ * and leaves left_bytes at 2^42 + 512 and reserve_bytes at 372.
  *
  * Holds     while recording is on, left_bytes - floor <= interval_bytes, so that the hot path never
  *           skips an allocation as large as the interval. The rest of a longer gap waits in

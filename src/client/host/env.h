@@ -2,7 +2,7 @@
  * The client's settings in the environment: the variables of fmt/ctl_layout.h.
  *
  * The first allocation may come before the C library has set up `environ`, so the variables are
- * read from where the kernel put them.
+ * read from the initial stack, where the kernel has put them.
  *
  * Threads   once, at start. The strings are not copied: they lie in the process's own environment.
  */

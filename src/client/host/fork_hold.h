@@ -2,11 +2,12 @@
  * Holding forks: for some milliseconds no thread of the process forks.
  *
  * A thread holds forks while it makes a change that a forked child must not find half done
- * (patch/patch.h). A thread that wants to fork then waits. The handlers of fork(2) call enter and
- * leave (life/fork.h); if they are not registered, nothing waits.
+ * (patch/patch.h). A thread that wants to fork then waits. The handlers that run around fork(2)
+ * call hs_fork_hold_enter and hs_fork_hold_leave; if they are not registered, no thread waits.
  *
- * Threads   one at a time holds forks, with signals blocked; any number fork.
- * Fails     hs_fork_hold_begin returns false when a fork has lasted too long: forks are not held.
+ * Threads   one thread at a time holds forks, with signals blocked; any number of threads may fork.
+ * Fails     hs_fork_hold_begin returns false when a fork in progress has lasted too long: forks are
+ *           then not held.
  */
 #pragma once
 

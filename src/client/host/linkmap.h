@@ -11,8 +11,8 @@
  *
  * Ensures   a search finds the original definition, even where the client has changed the entry of
  *           a symbol table (patch/exports.h): the old values are noted here.
- * Threads   any, once it is known which objects stay. Before that, the list must not change
- *           meanwhile.
+ * Threads   any, once hs_linkmap_set_last has been called. Before that, the list must not change
+ *           during a search.
  * Fails     returns NULL.
  */
 #pragma once

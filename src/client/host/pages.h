@@ -1,5 +1,6 @@
 /*
- * Memory for the client's own tables: mapped, never from an allocator, and not in core dumps.
+ * Memory for the client's own tables: it comes from mmap, never from an allocator, and is not in
+ * core dumps.
  *
  * Threads   any; async-signal-safe.
  * Fails     map returns NULL. populate never fails: pages that the kernel does not populate are

@@ -1,12 +1,13 @@
 /*
  * Working under a seccomp filter.
  *
- * A program that installs a filter names the system calls that it will make, and dies at any other.
- * It does not know that the client is there. So from that moment on the client makes only the
- * system calls that every allocator makes: mmap, munmap and mremap, and rt_sigprocmask. The client
- * notices filters where they are installed: prctl and syscall are hooked for that, and only for
- * that. Just before the filter is installed, the client looks up all that it would otherwise have
- * to ask the kernel for later: this thread's name and the paths of the modules.
+ * A program that installs a filter names the system calls that it will make, and typically dies
+ * when it makes any other. It does not know that the client is there. So from that moment on the
+ * client makes only the system calls that every allocator makes: mmap, munmap and mremap, and
+ * rt_sigprocmask. The client notices filters where they are installed: prctl and syscall are hooked
+ * for that, and only for that. Just before the filter is installed, the client looks up all that it
+ * would otherwise have to ask the kernel for later: this thread's name and the paths of the
+ * modules.
  *
  * Under a filter these are lost: names and ids of threads that begin later, and the true path of an
  * executable that was not seen before. In seccomp's strict mode (no system calls but read, write,
@@ -15,11 +16,11 @@
  * then passes system calls from outside one range of addresses to a handler of the program, which
  * would get the client's, too.
  *
- * A collector that attaches to a process with filters reads them, and tells the client to work like
- * this (HS_ATTACH_SANDBOX) if they do not allow all its system calls. A filter inherited through
- * exec is not examined: those of containers and services, which are made for any program, do not
- * restrict the client. If such a filter kills the process for a system call that only the client
- * makes (memfd_create), the program ends.
+ * A collector that attaches to a process with filters reads them, and tells the client to restrict
+ * itself in this way (HS_ATTACH_SANDBOX) if they do not allow all its system calls. A filter
+ * inherited through exec is not examined: those of containers and services, which are made for any
+ * program, do not restrict the client. If such a filter kills the process for a system call that
+ * only the client makes (memfd_create), the program ends.
  *
  * Threads   a filter may apply to one thread only; the client is then careful in all threads.
  */

@@ -6,8 +6,8 @@
  * it creates anything. The listening process will be able to write to our memory, so only a daemon
  * of root or of our own user is accepted.
  *
- * The startup hint file beside its socket (fmt/ctl_layout.h) says whether to record from the first
- * allocation on.
+ * The startup hint file beside the daemon's socket (fmt/ctl_layout.h) says whether to record from
+ * the first allocation on.
  *
  * Threads   once, at start.
  * Fails     false: there is no daemon, and the process goes on unprofiled.

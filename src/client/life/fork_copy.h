@@ -1,5 +1,6 @@
 /*
- * A forked child's copy of the tables that it shares with its parent. See fork.h for the whole.
+ * A forked child's copy of the tables that it shares with its parent. fork.h describes the whole
+ * procedure.
  *
  * Sections that only grow are copied as they were at the fork. Of the records, those that the
  * child's private index and record caches name are kept; where the parent has reused a record

@@ -11,9 +11,9 @@
  * constructor of ours. A forked child shares the region's pages with its parent and must not write
  * to them. A page that the kernel empties in children (tables/life_state.h) tells the child so at
  * its first slow path. If fork(2) made the child, it begins a region of its own (fork.h) with its
- * first sample, or, when it is dormant, after it has allocated a certain amount. After a raw clone
- * no handler of ours has run, and the child is OFF. A vfork child runs in the parent's memory, and
- * its allocations are the parent's.
+ * first sample, or, when it is dormant, after it has allocated HS_COUNTDOWN_SETTLED_BYTES. After a
+ * raw clone no handler of ours has run, and the child is OFF. A vfork child runs in the parent's
+ * memory, and its allocations are the parent's.
  *
  * Threads   any thread may make the first allocation; one of them starts everything, and the others
  *           go on without being profiled until it is done.

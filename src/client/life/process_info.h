@@ -1,5 +1,6 @@
 /*
- * Describes the process in its region: the collector may read it long after the process has ended.
+ * Writes a description of the process to its region, because the collector may read the region long
+ * after the process has ended.
  *
  * Threads   once for each region, before another process or thread knows of it.
  * Fails     what cannot be found, or has no room, stays empty.

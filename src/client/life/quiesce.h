@@ -2,9 +2,10 @@
  * Waiting until no thread writes to the client's tables.
  *
  * Recording has been switched off; but a thread that found it on before that may still be
- * recording. Threads say so in their thread-local storage (the guard) by a plain store, which costs
- * nothing. The waiting side therefore pays: it makes a barrier in all threads (membarrier(2)), and
- * then looks at each thread's guard.
+ * recording. While a thread records, it says so in the guard, a word of its thread-local storage.
+ * It sets the guard by a plain store, because a memory barrier at each sample would be expensive.
+ * So the waiting side makes the barrier, in all threads at once (membarrier(2)), and then reads
+ * each thread's guard.
  *
  *   thread   guard = mark;        is it on? ──no──► guard = 0
  *   waiter   off;       barrier;  guard = 0 everywhere? ──► no thread records, and none will

@@ -1,5 +1,6 @@
 /*
- * Handing the region to the collector: one message, no answer. See fmt/ctl_layout.h.
+ * Hands the region to the collector in one message, to which there is no answer. See
+ * fmt/ctl_layout.h.
  *
  * Fails     -errno; the process then goes on unprofiled.
  */

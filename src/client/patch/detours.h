@@ -11,20 +11,20 @@
  * The detours of an allocator whose functions have names of their own lead to separate hooks
  * (hooks/own_hooks.h).
  *
- * A collector that attaches calls HS_DETOUR_ENTRY on a borrowed thread. A program that it starts
- * with the client preloaded waits before its first allocation: the calls that a program makes to
- * its own functions cannot be interposed, and the collector can change these functions only when
- * the client has put code into place. The collector has been told that the client waits; when it is
- * done, or cannot do it, or dies, the connection closes.
+ * A collector that attaches calls HS_DETOUR_ENTRY on a borrowed thread. A program that the
+ * collector starts with the client preloaded waits before its first allocation: the calls that a
+ * program makes to its own functions cannot be interposed, and the collector can change these
+ * functions only after the client has put that code into place. The collector has been told that
+ * the client waits; when it is done, or cannot do it, or dies, the connection closes.
  *
  * Ensures   hs_real calls none of the entries once there are detours. No program without such an
  *           allocator waits. The wait lasts at most two seconds, whatever happens to the collector.
  * Trust     the peer can only make the client read its own memory; what is found there was written
  *           by a process that may trace this one.
  * Threads   one call at a time, on a borrowed thread, or on the one that starts the client, with
- *           signals blocked; nothing leads to our hooks before it is done.
- * Fails     -errno: nothing leads there yet. If waiting fails, the allocator is not seen, and the
- *           collector says why.
+ *           signals blocked; no detour leads to our hooks before it is done.
+ * Fails     -errno: no entry has been changed. If the wait fails, the allocator's blocks are not
+ *           recorded, and the collector says why.
  * See       host/real.h for the table, fmt/ctl_layout.h, docs/adr/0014-detours.md
  */
 #pragma once

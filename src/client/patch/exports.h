@@ -14,9 +14,10 @@
  * entries lead to hooks that call its own functions (own_hook_table.h), while those of the serving
  * library lead to the hooks that all calls use.
  *
- * An interposer between the two is not changed: only the serving library and the C library are. A
- * look-up of the next definition after the caller's own (RTLD_NEXT) finds the C library's hook,
- * which calls the C library and nothing else; so no call comes back to where it came from.
+ * A library between the two that wraps malloc (an interposer) keeps its entries: only those of the
+ * serving library and of the C library are changed. A look-up of the next definition after the
+ * caller's own (RTLD_NEXT) finds the C library's hook, which calls the C library and nothing else;
+ * so no call comes back to where it came from.
  *
  * Holds     our own look-ups (linkmap.h) find the original functions.
  * Threads   one, while the client starts. Other threads may be looking symbols up: they find the

@@ -1,6 +1,6 @@
 /*
- * All hooks by name: the calls of a process that was not started with the client are redirected to
- * them.
+ * All hooks by name. In a process that was not started with the client, calls are redirected to the
+ * addresses in this table.
  *
  * In such a process a look-up of malloc by name finds the allocator's own function. This table has
  * the addresses of our hooks themselves, whatever the load order is.

@@ -1,5 +1,5 @@
 /*
- * Doing something while no library is loaded or unloaded, under the loader's own lock.
+ * Runs a function under the loader's own lock, so that meanwhile no library is loaded or unloaded.
  *
  * The loader's list, the objects in it and their protection change whenever a thread calls dlopen()
  * or dlclose(). The loader does that under a lock of its own, which has no public name. But dlsym()

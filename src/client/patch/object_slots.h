@@ -1,14 +1,15 @@
 /*
- * The slots of one loaded object: the words through which it calls hooked functions, or which hold
- * such a function's address.
+ * The slots of one loaded object: the words through which it calls hooked functions, and other
+ * words that hold the address of such a function.
  *
- * They are found through the relocations that name one of hs_hooks. Of a hundred thousand symbols
- * an object typically has a thousand that it does not define, and those come first in its symbol
- * table. The numbers of symbols that it defines, which may be bound to another definition all the
- * same, are found through its hash table. So few names are compared, and each relocation costs one
- * test of a bit.
+ * The slots are found through the relocations whose symbol is the name of one of hs_hooks. So the
+ * numbers of these symbols are found first. An object with a hundred thousand symbols typically has
+ * a thousand that it does not define; they come first in its symbol table, and the name of each is
+ * compared. A symbol that the object defines may be bound to another definition all the same; its
+ * number is found through the object's hash table. So few names are compared. The numbers become a
+ * bit set, and most relocations cost one test of a bit.
  *
- * Trust     the tables, as far as the loader trusted them.
+ * Trust     the object's tables are trusted as the loader trusts them.
  * Threads   one; the object must stay loaded.
  */
 #pragma once

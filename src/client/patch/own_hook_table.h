@@ -4,7 +4,7 @@
  * hooks/own_hooks.c defines these hooks and their tables; hook_table.h lists all other hooks by
  * name.
  *
- * Requires  the function that a hook has to call is set before anything leads to the hook. The
+ * Requires  the function that a hook has to call is set before any call can reach the hook. The
  *           hooks of the C library are bound by the first call of one of them, or before.
  * Threads   any; one thread sets the functions of detours, once.
  */

@@ -10,8 +10,9 @@
  * Which slots? Those whose relocation names one of our functions, in all objects except the loader
  * and the client, if the slot holds what the program's malloc is: the first definition in the
  * loader's order; the executable's own entry for it (in programs that are not position
- * independent); or, if it is not bound yet, a way to the loader. A slot that leads elsewhere (of an
- * object that was loaded with an allocator of its own) is left alone and counted.
+ * independent); or, if it is not bound yet (lazy binding), an address through which the loader is
+ * called. A slot that leads elsewhere (of an object that was loaded with an allocator of its own)
+ * is left alone and counted.
  *
  * Holds     a slot leads to a hook, or to what the loader binds it to. Slots are only ever found
  *           through objects that are loaded, and no slot is remembered by its address, because

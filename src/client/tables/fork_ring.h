@@ -7,8 +7,8 @@
  * this ring, which it shares with its children, and only then changes the record. life/fork.h
  * describes the whole.
  *
- * Ensures   a record that changed after the fork is in the ring, as long as no more deaths came
- *           than the bound allows.
+ * Ensures   a record that changed after the fork is in the ring, unless more blocks were freed than
+ *           the bound allows.
  * Threads   in the parent any; one thread at a time prepares a fork. Children only read.
  * Fails     without memory there is no ring: deaths are not noted, and the child counts the blocks
  *           that it cannot recover.

@@ -1,14 +1,15 @@
 /*
- * Updates of data that threads share, as cheap as the moment allows.
+ * Updates of data that threads share. They use locked instructions only in a process with several
+ * threads.
  *
  * A locked instruction costs 6 ns, and recording and forgetting one block takes seven of them. Most
- * programs, and most of the short ones, never start a second thread. The C library knows that
+ * programs never start a second thread, short-lived ones in particular. The C library knows that
  * (__libc_single_threaded, glibc 2.32) and then uses no locked instructions in its own malloc.
  * Neither does the client: a single instruction without the lock prefix is enough against its own
  * signal handlers.
  *
- * Ensures   the library clears the variable before a second thread can run. (It may set it again
- *           when only one thread is left, which does no harm.)
+ * Ensures   the C library clears __libc_single_threaded before a second thread can run. (It may set
+ *           it again when only one thread is left, which does no harm.)
  * Threads   any.
  */
 #pragma once

@@ -1,9 +1,9 @@
 /*
  * A thread's countdown to its next sample: how it is set, and when it is set again.
  *
- * hooks/sampler.h explains the countdown and counts it down. This file has the seeds from which
- * threads draw, and the two occasions on which a countdown is set again: when a setting has
- * changed, and in a forked child.
+ * hooks/sampler.h explains the countdown and counts it down. This file has the seeds of the random
+ * numbers that threads draw, and the two occasions on which a countdown is set again: when a
+ * setting has changed, and in a forked child.
  *
  * Holds     while recording is on, left_bytes - floor <= interval_bytes; the rest of a longer gap
  *           is in reserve_bytes.

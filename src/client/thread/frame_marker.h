@@ -3,12 +3,12 @@
  *
  * A flag that is set before a step and cleared after it may stay set for good: a signal handler
  * that came in between may leave by siglongjmp, or an operator new may throw. So for such a step
- * the client remembers the address of a marker in the step's own stack frame. The marker is gone
- * when another one is about to be set at its place, when other calls have overwritten it, when its
- * stack does not exist any more, or when this thread's own stack has been unwound past it.
+ * the client remembers the address of a marker in the step's own stack frame. The marker counts as
+ * gone when another one is about to be set at its place, when other calls have overwritten it, when
+ * its stack does not exist any more, or when this thread's own stack has been unwound past it.
  *
- * Ensures   while the frame exists, its marker is never taken to be gone. That a frame was left is
- *           noticed sooner or later.
+ * Ensures   while the frame exists, its marker never counts as gone. After the frame was left, its
+ *           marker counts as gone sooner or later.
  * Threads   each thread has its own; async-signal-safe.
  */
 #pragma once

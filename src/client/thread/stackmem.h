@@ -2,12 +2,13 @@
  * Which stack memory may be read.
  *
  * A thread runs on its own stack nearly always, but also on signal stacks, coroutine stacks, or a
- * stack that is half set up. Reading beyond the end of one of those would kill the program, so only
- * memory that is known to exist is read. Of the thread's own stack the verified part is remembered,
- * from its top (the C library keeps thread-local storage there; for the main thread it says where
- * the stack ends) down to the lowest page seen. It stays valid as long as the thread runs. Of any
- * other stack each page is verified again at each sample, since it may be unmapped in between. A
- * page is verified by asking the kernel to read from it (hs_sys_is_readable).
+ * stack that is half set up. Reading beyond the end of one of those would kill the program, so the
+ * client reads only memory that it knows to exist. Of the thread's own stack it remembers the
+ * verified part: from the top (the C library keeps thread-local storage there; for the main thread
+ * it says where the stack ends) down to the lowest page seen. That part stays valid as long as the
+ * thread runs. Each page of any other stack is verified again at each sample, since it may be
+ * unmapped in between. A page is verified by asking the kernel to read from it
+ * (hs_sys_is_readable).
  *
  * Holds     every word inside a window that is handed out can be read.
  * Threads   each thread has its own.

@@ -1,6 +1,7 @@
 /*
- * Before anything is touched: can this process be made to call a function, is heapscope allowed to
- * do it, and is this a suitable moment? And after the kernel has refused: what was the reason?
+ * Checks that are made before anything is changed: can this process be made to call a function, is
+ * heapscope allowed to do that, and is this a suitable moment? And, after the kernel has refused:
+ * what was the reason?
  *
  * Threads   no state.
  * Fails     enum hs_inject_error; `detail` (HS_INJECT_DETAIL_BYTES) then says more, or is "".

@@ -2,10 +2,10 @@
  * Stops all threads of another process for a moment, so that its code can be changed under them.
  *
  * This is the exception: everything else in this folder stops one thread and lets the others run.
- * Every thread in /proc/PID/task is first asked to stop, and only then awaited, so that the threads
- * that stop leave their processor to the others. This is repeated until a look at the list finds no
- * new thread: a stopped thread cannot start another one. The system calls that were interrupted are
- * restarted or continued, as with a borrowed thread.
+ * First every thread in /proc/PID/task is asked to stop. Only then does heapscope wait for them, so
+ * that the threads that have stopped leave their processor to the others. This is repeated until a
+ * look at the list finds no new thread: a stopped thread cannot start another one. The system calls
+ * that were interrupted are restarted or continued, as with a borrowed thread.
  *
  * Threads   one, because ptrace demands it. When that thread ends, the kernel detaches from all
  *           tracees.

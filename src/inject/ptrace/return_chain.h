@@ -2,20 +2,20 @@
  * How a thread that heapscope has borrowed (made to call a function) returns to its own code by
  * itself, if heapscope is killed during that call.
  *
- * The function that the thread is made to call returns into a chain of steps, prepared on its
- * stack:
+ * The function that the thread is made to call returns into a chain of steps. The tracer has
+ * prepared the chain on the thread's stack:
  *
  *     the function ─► keeper: code that stores the function's result on the stack
  *       ─► the thread sends itself the notify signal ─► it closes a descriptor
  *       ─► it restores errno ─► its scheduling attributes ─► all its registers
  *
- * The notify signal is a signal that the process ignores. A traced thread stops for it all the
- * same: that stop tells the tracer that the call has returned. There the tracer restores the thread
- * by ptrace, so that the kernel can still restart the interrupted system call. When no process
- * traces the thread any more, the signal has no effect and the thread goes on (if the process
- * handles all signals that come into question, the signal is SIGURG, and its handler runs once):
- * the steps after it are sigreturn frames (arch/return_frame.h), and the last of them restores the
- * state that the thread had when it was borrowed.
+ * The notify signal is a signal that the process ignores. A traced thread stops at it all the same,
+ * and the stop tells the tracer that the call has returned. There the tracer restores the thread by
+ * ptrace, so that the kernel can still restart the interrupted system call. When no process traces
+ * the thread any more, the signal has no effect and the thread goes on (if the process handles all
+ * signals that come into question, the signal is SIGURG, and its handler runs once): the steps
+ * after it are sigreturn frames (arch/return_frame.h), and the last of them restores the state that
+ * the thread had when it was borrowed.
  *
  * Ensures   from hs_return_chain_build on, whatever the tracer does and wherever it dies, the
  *           thread executes a call that returns into the chain, or executes the chain, or has its
@@ -54,10 +54,10 @@ struct hs_return_chain {
     struct hs_remote_regs start;
 };
 
-/* Finds the code in libc that the chain uses, and stores its addresses in *chain. Gadget and
- * starter are searched for in [start_va, end_va); the starter is recognized by its call of
- * setcontext_va. The code at keeper_va must be the expected one. False: this libc has no code for a
- * return chain. */
+/* Finds three pieces of libc's code that the chain uses, and stores their addresses in *chain:
+ * gadget, starter and keeper. Gadget and starter are searched for in [start_va, end_va); the
+ * starter is recognized by its call of setcontext_va. The code at keeper_va must be the expected
+ * one. False: this libc has no code for a return chain. */
 bool hs_return_chain_find(struct hs_return_chain *chain, const struct hs_remote_memory *memory,
                           uint64_t start_va, uint64_t end_va, uint64_t keeper_va,
                           uint64_t setcontext_va);

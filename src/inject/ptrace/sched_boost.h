@@ -1,5 +1,5 @@
 /*
- * Gives a thread that others wait for a processor sooner.
+ * Makes a thread that others wait for get a processor sooner.
  *
  * Where more threads are runnable than there are processors, a thread that wakes up waits until the
  * time slice of another one is over, some milliseconds. That would happen at each call that a

@@ -5,9 +5,9 @@
  * The bytes to change are among the first instructions of functions. A thread may be in the middle
  * of them, or a signal may have interrupted it there and it is now in the signal's handler. It
  * would continue in the middle of other bytes. So when all threads have stopped, no pc may lie
- * behind the first byte of a changed piece and before its end, and no word near the top of a stack
- * may either: what a signal has interrupted is among those words. If one does, all threads
- * continue, and the patch is tried again some time later.
+ * behind the first byte of a changed piece and before its end. Nor may any word near the top of a
+ * stack be such an address: if a signal has interrupted a thread, the interrupted pc is among those
+ * words. If one does, all threads continue, and the patch is tried again some time later.
  *
  * Ensures   the bytes are what the caller expects, or nothing is changed. Bytes already patched
  *           count as success. The page becomes the process's own copy, and keeps its protection.

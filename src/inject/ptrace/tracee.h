@@ -14,8 +14,8 @@
  * If heapscope is killed, the thread puts itself back (return_chain.h), and only held signals are
  * lost.
  *
- * System calls. The thread gets back its registers from before with the kernel's own restart codes,
- * so the kernel restarts the interrupted call, or continues it with the time that is left.
+ * System calls. The thread gets back its original registers with the kernel's own restart codes in
+ * them, so the kernel restarts the interrupted call, or continues it with the time that is left.
  * heapscope itself restarts only calls that the kernel would have ended with EINTR.
  *
  * Threads   only the thread that stopped the tracee, because ptrace demands it. When that thread

@@ -3,9 +3,9 @@
  * or malloc needs, and can the call be interrupted and restarted without the program noticing?
  *
  * Allocators, the loader and stdio never wait for descriptors, clocks, children or signals, so a
- * thread in such a wait is not inside them. (A read can be from anything: it counts as a wait when
- * it is from something that can be waited for.) A futex may be any lock. mmap, brk, madvise and
- * openat are just what allocators and loaders call.
+ * thread in such a wait is not inside them. (A read counts as a wait only when it is from something
+ * that can be waited for, such as a pipe.) A futex may be any lock. mmap, brk, madvise and openat
+ * are exactly the calls that allocators and loaders make.
  *
  * Threads   no state.
  */

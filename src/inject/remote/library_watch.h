@@ -1,9 +1,10 @@
 /*
- * Has a process loaded or unloaded libraries since the last look? The answer comes from the
- * loader's list, which is read from outside: about a microsecond per library, and no thread is
- * stopped.
+ * Finds out whether a process has loaded or unloaded libraries since the last look. The answer
+ * comes from the loader's list, which is read from outside: about a microsecond per library, and no
+ * thread is stopped.
  *
- * Ensures   what is read is foreign: a list that makes no sense counts as unchanged.
+ * Ensures   what is read comes from another process: a list that makes no sense counts as
+ *           unchanged.
  * Threads   no state outside the struct.
  * Fails     returns false.
  */

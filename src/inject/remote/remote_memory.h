@@ -6,7 +6,7 @@
  * (process_vm_readv identifies the process by its pid, and would read the new program.) Writing
  * below a stack extends the stack, as the process's own writes would.
  *
- * Ensures   what is read is foreign: nothing here interprets it.
+ * Ensures   what is read comes from another process: nothing here interprets it.
  * Threads   no state but the descriptor.
  * Fails     -EFAULT where there is no memory, or not all of it; -ESRCH when the address space is
  *           gone, or when the budget of reads is used up.

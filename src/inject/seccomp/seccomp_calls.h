@@ -1,6 +1,6 @@
 /*
- * System calls that a process with seccomp filters will be made to make, so its filters must allow
- * them.
+ * System calls that an injection makes in the process. If the process has seccomp filters, they
+ * must allow these calls.
  *
  * Only arguments that are always the same are named. A filter must accept any value of the others:
  * addresses, lengths, descriptors. The lists here are those of the injection itself; callers bring

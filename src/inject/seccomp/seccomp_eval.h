@@ -5,7 +5,8 @@
  * be made later only some words are known: its number and a few arguments, but not addresses,
  * lengths, descriptors, or the address of the instruction. What is computed from an unknown word is
  * unknown. Where a jump depends on an unknown value, both branches are followed. The answer is the
- * strictest at the end of any path: what it allows, is allowed for all values of the unknown words.
+ * strictest one at the end of any path. So if it allows a call, the filter allows that call for all
+ * values of the unknown words.
  *
  * Holds     jumps only go forward, so each path ends; a step limit bounds the number of paths.
  * Trust     the program is hostile: any instruction, jumps to anywhere, no return at the end.

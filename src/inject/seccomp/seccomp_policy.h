@@ -9,8 +9,8 @@
  *
  * Ensures   a call is allowed when the strictest answer of all filters, over all values of the
  *           unknown words, is ALLOW or LOG; or an errno, for calls that may fail.
- * Trust     filters are foreign: they are evaluated within bounds (seccomp_eval.h), and what is not
- *           understood counts as not allowed.
+ * Trust     filters come from another process: they are evaluated within bounds (seccomp_eval.h),
+ *           and what is not understood counts as not allowed.
  * Threads   no state outside the structs.
  * Fails     -errno.
  */

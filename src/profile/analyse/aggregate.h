@@ -1,5 +1,5 @@
 /*
- * Folds the selected stacks into a tree of functions, which every view counts with.
+ * Folds the selected stacks into a tree of functions, from which every view takes its figures.
  *
  * The profile's own tree has a node for each return address. Users think in functions, and an
  * inlined call is a function of its own. The selected dumps are therefore folded into a tree whose

@@ -1,8 +1,8 @@
 /*
  * Names and human-readable texts of what can be missing from a profile.
  *
- * Names are stable, because scripts look for them. A text says what happened and what it means for
- * the figures.
+ * Names do not change between versions, because scripts look for them. A text says what happened
+ * and what it means for the figures.
  *
  * Threads   constant tables.
  */

@@ -10,7 +10,7 @@
  *
  * The decoder (trace/trace_decoder.h) reads the file, and knows what each sequence interned. A
  * sequence that contains heapscope's own packets is read from these alone, because its
- * ProfilePackets say the same with less in it. All other sequences are read from their
+ * ProfilePackets contain less of the same information. All other sequences are read from their
  * ProfilePackets.
  *
  * Packets are taken in the order of the file, and interned elements whether or not the state of

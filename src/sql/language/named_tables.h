@@ -1,5 +1,6 @@
 /*
- * Which tables SQL will read, as far as its text tells before there is a database.
+ * Finds out, before there is a database, which tables an SQL text will read, as far as the text
+ * itself tells.
  *
  * Threads   pure functions.
  */

@@ -3,8 +3,8 @@
  * ts, allocated, delta, held_change). It has one row for each instant at which a heap has
  * allocations.
  *
- * The held size of a heap is the size of its call sites with a positive count, added up. To find
- * what a dump changed of it, each call site is followed by itself, in the order of time.
+ * The held size of a heap is the sum of the sizes of its call sites with a positive count. To find
+ * how a dump changed that sum, each call site is followed separately, in the order of time.
  *
  * Threads   one user.
  */

@@ -1,8 +1,9 @@
 /*
  * Makes the tables of a store virtual tables of SQLite, which are read-only and copy nothing.
  *
- * SQLite asks for all rows of a table, or for the rows whose column has one value, which an index
- * (rows.h) finds. So a join on any column is fast, and loading a file needs no insertions.
+ * SQLite asks for all rows of a table, or for the rows in which a column has a certain value. An
+ * index (rows.h) finds the latter. So a join on any column is fast, and loading a file needs no
+ * insertions.
  *
  *     CREATE VIRTUAL TABLE name USING heapscope_rows(name)
  *

@@ -3,8 +3,8 @@
  *
  * Tables and columns have the names of Perfetto's trace_processor, if it has them (docs/SQL.md).
  *
- * Holds     equal texts have the same number. Texts never move. After the first failure nothing
- *           more is added, and `err` has its reason.
+ * Holds     equal texts have the same id. Texts never move. After the first failure nothing more is
+ *           added, and `err` has its reason.
  * Threads   one user.
  */
 #pragma once
