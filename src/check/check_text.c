@@ -99,6 +99,12 @@ void hs_check_write_text(const struct hs_check *check, struct hs_buf *buf)
         hs_buf_char(buf, '\n');
         hs_check_write_stacks(check, row, STACK_INDENT, buf);
     }
+    const struct hs_selection *s = &check->selection;
+    if (check->is_readable && check->row_count > 0 && s->is_sampled && !s->is_lossy) {
+        hs_buf_str(buf, "note    ");
+        hs_utf8_write(buf, check->path, strlen(check->path));
+        hs_buf_str(buf, ": " HS_MARGINS_LEGEND "\n");
+    }
     struct hs_buf heaps = HS_BUF_INIT;
     if (check->is_readable && hs_heap_sums_describe(&check->selection, &heaps) > 1) {
         hs_buf_str(buf, "note    ");

@@ -167,7 +167,7 @@ int hs_diff_write_text(const struct hs_diff *diff, const struct hs_diff_options 
             buf,
             "Each of the %u rows is tested separately, at 95 %% confidence. If nothing had "
             "changed, about %.0f of them would still seem to have changed.\n",
-            count, ceil(0.05 * count));
+            count, rint(0.05 * count));
     }
     free(order);
     return buf->err;

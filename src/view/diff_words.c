@@ -89,11 +89,14 @@ static void write_side(const struct hs_diff *diff, const struct hs_diff_options 
         hs_buf_printf(buf, ", %s", hs_buf_text(&heaps));
     }
     hs_buf_deinit(&heaps);
+    bool is_exact = s->interval_min_bytes == 1 && s->interval_max_bytes == 1 && !s->is_sampled;
     hs_buf_printf(
-        buf, ", %s after the start, interval %s\n",
+        buf, ", %s after the start, %s%s\n",
         hs_human_duration(duration, s->end_ns > s->start_ns ? s->end_ns - s->start_ns : 0),
-        s->interval_min_bytes == 0 ? "not known"
-                                   : hs_human_bytes(interval, (double)s->interval_max_bytes));
+        is_exact ? "without sampling" : "sampling interval ",
+        is_exact                     ? ""
+        : s->interval_min_bytes == 0 ? "not known"
+                                     : hs_human_bytes(interval, (double)s->interval_max_bytes));
 }
 
 void hs_diff_write_head(const struct hs_diff *diff, const struct hs_diff_options *options,
@@ -102,7 +105,10 @@ void hs_diff_write_head(const struct hs_diff *diff, const struct hs_diff_options
     char delta[HS_DIFF_CELL_BYTES], interval[HS_DIFF_CELL_BYTES], percent[HS_DIFF_CELL_BYTES];
     bool is_count = hs_views[diff->view].is_count;
     struct hs_diff_change change = hs_diff_change_of(diff, &diff->total);
-    hs_buf_printf(buf, "Difference in %s\n", hs_view_title(diff->view, diff->is_peak_of_several));
+    bool is_sampled = options->selections[HS_DIFF_BEFORE]->is_sampled ||
+                      options->selections[HS_DIFF_AFTER]->is_sampled;
+    hs_buf_printf(buf, "Difference in %s%s\n", hs_view_title(diff->view, diff->is_peak_of_several),
+                  is_sampled ? "   " HS_MARGINS_LEGEND : "");
     write_side(diff, options, HS_DIFF_BEFORE, buf);
     write_side(diff, options, HS_DIFF_AFTER, buf);
     if (diff->is_normalized) {

@@ -16,6 +16,10 @@
 
 #define HS_FORMAT_INTERVAL_BYTES 112
 
+/* What the output says about margins, once. */
+#define HS_MARGINS_LEGEND                                                                          \
+    "margins (±, or − below and + above the figure) are 95 % confidence intervals"
+
 /* Each function returns `out`, which has HS_FORMAT_INTERVAL_BYTES bytes. */
 
 /* The value alone: a size, or a number of objects. */

@@ -311,8 +311,7 @@ static const char *describe_margins(const struct hs_report *report)
     return report->profile->origin
                ? "; all figures are estimates, and a margin is correct only if all "
                  "blocks of its stack have the same size"
-               : "; margins (±, or − below and + above the figure) are 95 % confidence "
-                 "intervals, and a figure without a margin is an estimate, too";
+               : "; " HS_MARGINS_LEGEND ", and a figure without a margin is an estimate, too";
 }
 
 static void write_sampling(struct hs_report *report)

@@ -227,11 +227,7 @@ static void write_subtitle_text(struct svg *svg, struct hs_buf *text)
                       hs_human_bytes(number, (double)s->interval_max_bytes));
     }
     if (s->is_sampled) {
-        hs_buf_str(text,
-                   s->is_lossy || s->interval_min_bytes == 0
-                       ? ""
-                       : "; margins (±, or − below and + above the figure) are 95 % confidence "
-                         "intervals");
+        hs_buf_str(text, s->is_lossy || s->interval_min_bytes == 0 ? "" : "; " HS_MARGINS_LEGEND);
     }
     struct hs_buf heaps = HS_BUF_INIT;
     if (hs_heap_sums_describe(s, &heaps) > 1) {

@@ -126,7 +126,7 @@ static void say_done(const struct export_args *args, enum hs_view view, const ch
         hs_message_info("wrote %s (%s)", args->output, size);
     } else {
         hs_message_info("wrote %s (%s), view %s%s%s", args->output, size, hs_views[view].name,
-                        reason ? ", as " : "", reason ? reason : "");
+                        reason ? ", because " : "", reason ? reason : "");
     }
 }
 

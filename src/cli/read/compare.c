@@ -192,7 +192,7 @@ int hs_compare_run(const struct hs_compare *compare)
     if (compare->view == HS_VIEW_AUTO && (is_one_file || views[0] != views[1])) {
         views[0] = HS_VIEW_SPACE;
     } else if (status == 0 && reason) {
-        hs_message_info("view %s, as %s", hs_views[views[0]].name, reason);
+        hs_message_info("view %s, because %s", hs_views[views[0]].name, reason);
     }
     if (status == 0) {
         status = compare_profiles(compare, profiles, views[0]);
