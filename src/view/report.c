@@ -56,6 +56,9 @@ void hs_report_write_wrapped(struct hs_report *report, const char *indent, const
     for (const char *word = text; *word;) {
         word += strspn(word, " ");
         size_t bytes = strcspn(word, " ");
+        if (strncmp(word + bytes, " %", 2) == 0) {
+            bytes += 1 + strcspn(word + bytes + 1, " "); /* "95 %" stays together */
+        }
         /* A word that is longer than a line is broken at the end of the line. */
         bytes = hs_utf8_fit(word, bytes, most);
         size_t width = hs_utf8_columns(word, bytes);

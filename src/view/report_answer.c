@@ -253,8 +253,10 @@ void hs_report_write_answer(struct hs_report *report)
         struct hs_figure total = hs_view_figure(report->view, &report->total);
         double above = hs_margin_of(&total).above;
         snprintf(nowhere, sizeof(nowhere),
-                 above > 0 ? "No sample was taken for this view: the true value is at most %s."
-                           : "This profile has no %s.",
+                 above > 0
+                     ? "No sample was taken for this view: with 95 %% confidence, the true value "
+                       "is at most %s."
+                     : "This profile has no %s.",
                  above > 0 ? hs_format_value(unseen, view->is_count, above) : view->title);
         hs_report_write_wrapped(report, "  ", nowhere);
         return;

@@ -41,7 +41,7 @@ static void write_text(struct hs_buf *buf, const char *text)
 static const char *process_name(const struct hs_profile *p, uint32_t process)
 {
     const char *name = hs_profile_string(p, p->processes[process].name);
-    return name[0] ? name : "?";
+    return name[0] ? name : "unknown program";
 }
 
 /* Writes what follows the name: ", from a pprof profile of 30 s". */
@@ -166,12 +166,17 @@ static void add_total(const struct hs_report *report, struct hs_table *table, co
     struct hs_figure figure = hs_figure_of(amount, false);
     bool is_lossy = report->selection.is_lossy;
     hs_table_cell(table, "%s", is_lossy ? "at least" : hs_format_margin(text, false, &figure));
-    hs_table_cell(table, "%s", hs_format_value(text, true, amount->count));
+    /* The file does not say how many objects there are. */
+    bool has_count = amount->count > 0 || !(amount->bytes > 0);
+    hs_table_cell(table, "%s", has_count ? hs_format_value(text, true, amount->count) : "");
     figure = hs_figure_of(amount, true);
     hs_format_margin(text, true, &figure);
-    bool has_margin = text[0] && !is_lossy && hs_report_fits(report, COUNT_MARGIN_COLUMNS_MIN);
+    bool has_margin =
+        has_count && text[0] && !is_lossy && hs_report_fits(report, COUNT_MARGIN_COLUMNS_MIN);
     hs_table_cell(table, "%s%s%s", has_margin ? text : "", has_margin ? " " : "",
-                  amount->has_sample_counts ? "samples" : "objects");
+                  !has_count                  ? ""
+                  : amount->has_sample_counts ? "samples"
+                                              : "objects");
     hs_table_cell(table, "%s", has_room_for_remarks(report) ? remark : "");
 }
 
@@ -306,12 +311,14 @@ static void describe_exact(const struct hs_report *report, const char *count, st
 static const char *describe_margins(const struct hs_report *report)
 {
     if (report->selection.is_lossy) {
-        return "; data is missing, so the figures are too low, by an unknown amount";
+        return "; data is missing, so the figures are too low: see the lines below that begin with "
+               "\"!\"";
     }
-    return report->profile->origin
-               ? "; all figures are estimates, and a margin is correct only if all "
-                 "blocks of its stack have the same size"
-               : "; " HS_MARGINS_LEGEND ", and a figure without a margin is an estimate, too";
+    return report->profile->origin ? "; " HS_MARGINS_LEGEND
+                                     " only if all blocks of a stack have the same size; a figure "
+                                     "without a margin is an estimate, too"
+                                   : "; " HS_MARGINS_LEGEND
+                                     ", and a figure without a margin is an estimate, too";
 }
 
 static void write_sampling(struct hs_report *report)

@@ -85,8 +85,8 @@ static void check(struct fixture *fx, const struct hs_report_options *options, c
     "  allocated     10.0 MiB   at least   100   objects\n"                                        \
     "  peak RSS      12.0 MiB                              whole process\n"                        \
     "  from 2 samples at a mean interval of 4.00 KiB; data is missing, so the figures are too "    \
-    "low, by an\n"                                                                                 \
-    "  unknown amount\n"
+    "low: see\n"                                                                                   \
+    "  the lines below that begin with \"!\"\n"
 #define LOSS "  ! allocations not recorded for want of memory: 3\n"
 #define ANSWER                                                                                     \
     "\n"                                                                                           \
@@ -315,6 +315,10 @@ static void losses_of_data_and_of_frames(void **state)
     assert_true(has_text(&fx, &plain,
                          "  stacks without any frame (the allocations are recorded, but not where "
                          "they were made): 7\n"));
+    /* A flag says all in its text; "1" would read as a number of something. */
+    fixture_loss(&fx, "file_truncated", "the file is truncated", 1);
+    fx.p.losses[fx.p.loss_count - 1].unit = HS_LOSS_UNIT_FLAG;
+    assert_true(has_text(&fx, &plain, "  ! the file is truncated\n"));
     fixture_deinit(&fx);
 }
 
@@ -435,8 +439,10 @@ static void empty_and_several(void **state)
     assert_string_equal(hs_buf_text(&buf), "");
     fixture_process(&fx, 7, "idle");
     fixture_dump(&fx, 1);
-    assert_true(has_text(&fx, &plain,
-                         "No sample was taken for this view: the true value is at most 15.4 KiB."));
+    assert_true(
+        has_text(&fx, &plain,
+                 "No sample was taken for this view: with 95 % confidence, the true value is at "
+                 "most 15.4 KiB."));
     fx.p.dumps[0].interval_bytes = 1;
     assert_true(has_text(&fx, &plain, "This profile has no live memory."));
     fx.p.dumps[0].interval_bytes = 4096;

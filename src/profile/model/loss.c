@@ -110,7 +110,7 @@ static const struct hs_loss_text load_losses[HS_LOAD_LOSS_N] = {
     [HS_LOAD_LOSS_BAD_PACKETS] = { "file_bad_packets",
                                    "damaged packets of the file that were left out", true, false },
     [HS_LOAD_LOSS_COMPRESSION] = { "file_compression",
-                                   "compressed data that could not be decompressed completely",
+                                   "some compressed data could not be decompressed completely",
                                    true, false },
     [HS_LOAD_LOSS_TOO_BIG] = { "file_too_big",
                                "the decompressed file is larger than heapscope reads, and its last "
@@ -144,8 +144,8 @@ static const struct hs_loss_text load_losses[HS_LOAD_LOSS_N] = {
                                  "heapscope does not know their form)",
                                  true, false },
     [HS_LOAD_LOSS_NO_ALLOC] = { "alloc_unknown",
-                                "the file does not say what was allocated since the start, so live "
-                                "memory is shown",
+                                "the file does not say what was allocated since the start: "
+                                "\"allocated\" repeats the live memory",
                                 false, false },
     [HS_LOAD_LOSS_NO_LIVE] = { "live_unknown",
                                "the file does not say what is live, only what was allocated", false,
@@ -307,7 +307,11 @@ void hs_loss_describe(const struct hs_profile *profile, const struct hs_profile_
     char number[HS_HUMAN_BYTES];
     char size[HS_HUMAN_BYTES];
     const char *text = hs_profile_string(profile, loss->text);
-    hs_buf_printf(buf, "%s: ", text[0] ? text : hs_profile_string(profile, loss->name));
+    hs_buf_str(buf, text[0] ? text : hs_profile_string(profile, loss->name));
+    if (loss->unit == HS_LOSS_UNIT_FLAG) {
+        return;
+    }
+    hs_buf_str(buf, ": ");
     if (!(loss->alloc_count > 0)) {
         hs_buf_printf(buf, "%s%s", hs_human_exact(number, loss->count), unit_of(loss));
         return;

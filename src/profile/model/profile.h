@@ -207,6 +207,7 @@ enum hs_loss_unit {
     HS_LOSS_UNIT_STACKS,
     HS_LOSS_UNIT_WALKS, /* walks of stacks; a stack that occurs again is not walked again */
     HS_LOSS_UNIT_PROCESSES,
+    HS_LOSS_UNIT_FLAG, /* nothing is counted: the text says all, and the count is 1 */
 };
 
 /* A counter of what is missing, with a text for users. */

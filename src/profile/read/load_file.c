@@ -27,26 +27,27 @@ void hs_load_add_losses(struct hs_builder *builder, const struct hs_load_report 
     const struct {
         enum hs_load_loss loss;
         uint64_t count;
+        enum hs_loss_unit unit;
     } losses[] = {
-        { HS_LOAD_LOSS_TRUNCATED, damage->is_truncated },
-        { HS_LOAD_LOSS_SKIPPED_BYTES, damage->skipped_bytes },
-        { HS_LOAD_LOSS_BAD_PACKETS, damage->bad_packet_count },
-        { HS_LOAD_LOSS_COMPRESSION, damage->has_bad_compression },
-        { HS_LOAD_LOSS_TOO_BIG, damage->is_too_big },
-        { HS_LOAD_LOSS_DUMPS, report->lost_dump_count },
-        { HS_LOAD_LOSS_INCOMPLETE_DUMPS, report->incomplete_dump_count },
-        { HS_LOAD_LOSS_MISSING_PACKETS, report->missing_packet_count },
-        { HS_LOAD_LOSS_FALLING, report->falling_sample_count },
-        { HS_LOAD_LOSS_UNRESOLVED, report->unresolved_stack_count },
-        { HS_LOAD_LOSS_THINNED, report->thinned_dump_count },
-        { HS_LOAD_LOSS_BAD_RECORDS, report->bad_record_count },
-        { HS_LOAD_LOSS_BAD_LINES, report->bad_line_count },
-        { HS_LOAD_LOSS_NO_ALLOC, report->has_no_alloc },
-        { HS_LOAD_LOSS_NO_LIVE, report->has_no_live },
+        { HS_LOAD_LOSS_TRUNCATED, damage->is_truncated, HS_LOSS_UNIT_FLAG },
+        { HS_LOAD_LOSS_SKIPPED_BYTES, damage->skipped_bytes, HS_LOSS_UNIT_ANY },
+        { HS_LOAD_LOSS_BAD_PACKETS, damage->bad_packet_count, HS_LOSS_UNIT_ANY },
+        { HS_LOAD_LOSS_COMPRESSION, damage->has_bad_compression, HS_LOSS_UNIT_FLAG },
+        { HS_LOAD_LOSS_TOO_BIG, damage->is_too_big, HS_LOSS_UNIT_FLAG },
+        { HS_LOAD_LOSS_DUMPS, report->lost_dump_count, HS_LOSS_UNIT_ANY },
+        { HS_LOAD_LOSS_INCOMPLETE_DUMPS, report->incomplete_dump_count, HS_LOSS_UNIT_ANY },
+        { HS_LOAD_LOSS_MISSING_PACKETS, report->missing_packet_count, HS_LOSS_UNIT_ANY },
+        { HS_LOAD_LOSS_FALLING, report->falling_sample_count, HS_LOSS_UNIT_ANY },
+        { HS_LOAD_LOSS_UNRESOLVED, report->unresolved_stack_count, HS_LOSS_UNIT_ANY },
+        { HS_LOAD_LOSS_THINNED, report->thinned_dump_count, HS_LOSS_UNIT_ANY },
+        { HS_LOAD_LOSS_BAD_RECORDS, report->bad_record_count, HS_LOSS_UNIT_ANY },
+        { HS_LOAD_LOSS_BAD_LINES, report->bad_line_count, HS_LOSS_UNIT_ANY },
+        { HS_LOAD_LOSS_NO_ALLOC, report->has_no_alloc, HS_LOSS_UNIT_FLAG },
+        { HS_LOAD_LOSS_NO_LIVE, report->has_no_live, HS_LOSS_UNIT_FLAG },
     };
     for (size_t i = 0; i < HS_COUNT_OF(losses); i++) {
-        hs_loss_add(builder, HS_PROFILE_NO_PROCESS, hs_loss_of_load(losses[i].loss),
-                    losses[i].count);
+        hs_loss_add_weighed(builder, HS_PROFILE_NO_PROCESS, hs_loss_of_load(losses[i].loss),
+                            losses[i].unit, losses[i].count, 0, 0);
     }
 }
 
