@@ -201,17 +201,20 @@ static void test_what_is_written(void **state)
     judge(&j, "max-leak 0", "leak:fill\nleak:init\nleak:x\nrace:y");
     hs_check_write_text(&j.check, &text);
     hs_check_write_suppressions(&j.suppressions, &text);
-    assert_string_equal(hs_buf_text(&text),
-                        "FAILED  a.pftrace: leak: 1000 B +15.4 KiB, limit 0 B\n"
-                        "          1000 B +15.4 KiB in 1 block\n"
-                        "              open<&\"\xEF\xBF\xBD\xEF\xBF\xBD>  /src/prog.c:1\n"
-                        "              main  /src/prog.c:1\n"
-                        "Suppressions used:\n"
-                        "  count      bytes template\n"
-                        "   5125     512000 fill\n"
-                        "    164      16384 init\n"
-                        "Suppression not used: s:3: x\n"
-                        "1 suppression of other sanitizers has no effect here\n");
+    assert_string_equal(
+        hs_buf_text(&text),
+        "FAILED  a.pftrace: leak: 1000 B +15.4 KiB, limit 0 B\n"
+        "          1000 B +15.4 KiB in 1 block\n"
+        "              open<&\"\xEF\xBF\xBD\xEF\xBF\xBD>  /src/prog.c:1\n"
+        "              main  /src/prog.c:1\n"
+        "note    a.pftrace: margins (±, or − below and + above the figure) are 95 % confidence "
+        "intervals\n"
+        "Suppressions used:\n"
+        "  count      bytes template\n"
+        "   5125     512000 fill\n"
+        "    164      16384 init\n"
+        "Suppression not used: s:3: x\n"
+        "1 suppression of other sanitizers has no effect here\n");
     hs_json_init(&json, &json_text, 0);
     hs_check_json_begin(&json, &j.limits);
     hs_check_json_file(&json, &j.check);
