@@ -30,8 +30,8 @@ struct hs_budget_opts {
                   "time, for example 1%"),                                                         \
         HS_OPT_SIZE(0, "max-memory", "SIZE", &(b)->memory_bytes, HS_BUDGET_MEMORY_MIN,             \
                     HS_BUDGET_MEMORY_MAX,                                                          \
-                    "sample less when the recorded data of a process comes close to this size, "   \
-                    "for example 64M"),                                                            \
+                    "sample less and less as the recorded data of a process approaches this "      \
+                    "size (for example 64M), for the first time at half of it"),                   \
         HS_OPT_NUMBER(                                                                             \
             0, "max-cpu-secs", "N", &(b)->cpu_secs, 1,                                             \
             HS_BUDGET_CPU_MAX_NS / UINT64_C(1000000000),                                           \

@@ -13,17 +13,21 @@
  *                      if the session had just begun.
  *     program starts ► if it has no client and matches a session by name, the hub asks its owner
  *                      (config.attach) to attach to it.
- *     session starts ► it records the running processes that match it: those with a client at once;
- *                      the hub asks its owner to attach to the others.
+ *     session starts ► it records the running processes that match it: those with a client at once
+ *                      or, if an earlier session recorded them, as soon as the client has made a
+ *                      new region; those that another session records are rejected; the hub asks
+ *                      its owner to attach to the others.
  *     session ends ──► the last dump of each of its processes is taken; the processes continue
- *                      dormant.
+ *                      dormant, except those from which the owner detaches (config.release): the
+ *                      hub forgets these.
  *
  *     struct hs_hub *hub;
  *     hs_hub_new(&config, &hub);
  *     hs_session_new(&settings, sink, ctx, now, &session);
  *     hs_hub_start(hub, session, now, say, ctx);
  *     for (;;) { until = hs_hub_turn(hub, now); poll hs_hub_fd(hub) until then }
- *     hs_hub_stop(hub, session, now);               calls config.on_over; then hs_session_finish()
+ *     hs_hub_stop(hub, session, now);     calls config.on_over, whose callee owns the session from
+ *                                         then on, and must call hs_session_finish()
  *     hs_hub_free(hub);
  *
  * Holds     a region has the data of at most one session: when a second session begins on a

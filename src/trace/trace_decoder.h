@@ -10,11 +10,13 @@
  * tables and the clocks, and each sink uses them by its own rule (enum hs_interned_rule).
  *
  * The sinks treat a damaged packet differently: the tables take a packet whole or not at all, the
- * profile takes what can be decoded of it. So when one pass serves both, the profile gets no more
- * packets from the first damage on, and is later read in a pass of its own.
+ * profile takes what can be decoded of it. So when one pass serves both, the decoder passes
+ * the profile's sink no more packets from the first damage on; the incomplete profile is dropped,
+ * and the file is read once more for the profile alone.
  *
- * Ensures   clocks and states stay until hs_trace_decoder_deinit(), for sinks that process packets
- *           later.
+ * Ensures   the clocks stay until hs_trace_decoder_deinit(). A state (the interned data of a
+ *           sequence since it was last cleared) stays until its sequence is cleared; a sink that
+ *           needs it later holds it with hs_trace_state_hold().
  * Threads   one user.
  * Fails     -errno of the reader or of a sink.
  */

@@ -8,12 +8,12 @@
  *
  * A walk finds each frame in three steps: it looks up the cached rule of the pc (rule_cache.h),
  * applies the rule (arch), and reads the next pc from the stack. When the cache has no rule, the
- * walk calls the `resolve` callback, which finds the module of the pc, and makes the rule from the
- * module's call frame information (cfi.h, rule_make.h). The callback also returns a 32-bit id for
- * the frame, which it may choose freely and which the cache keeps. So a walk returns ids, and
- * seldom looks at a module: for a pc that is not in the cache, and for one whose rule does not fit
- * the cache (HS_RULE_GENERAL). The client first asks replay.h for the stack, and walks it only when
- * replay does not find it.
+ * walk asks the `resolve` callback for the module of the pc, and for a 32-bit id of the frame,
+ * which the callback may choose freely. The walk then makes the rule from the module's call frame
+ * information (cfi.h, rule_make.h), and stores the rule and the id in the cache. So a walk returns
+ * ids, and seldom looks at a module: for a pc that is not in the cache, and for one whose rule does
+ * not fit the cache (HS_RULE_GENERAL). The client first asks replay.h for the stack, and walks it
+ * only when replay does not find it.
  *
  * Threads   a walk writes only to its own hs_walk, its hs_stack_window, and the rule cache.
  * Fails     never: a walk that cannot continue says why in `end`, and keeps what it has found.

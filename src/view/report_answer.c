@@ -113,6 +113,17 @@ static uint32_t find_under(struct hs_report *report, const struct hs_amount *tot
     return deepest;
 }
 
+/* What the function and its callees allocated on all paths, as the table of functions has it. */
+static double total_of(const struct hs_report *report, uint32_t function)
+{
+    for (uint32_t i = 0; i < report->row_count; i++) {
+        if (report->rows[i].function == function) {
+            return hs_report_value(report, &report->rows[i].total);
+        }
+    }
+    return 0;
+}
+
 static void add_under(struct hs_report *report, uint32_t named, struct hs_buf *text)
 {
     struct hs_amount *totals;
@@ -129,7 +140,7 @@ static void add_under(struct hs_report *report, uint32_t named, struct hs_buf *t
         const char *name = hs_profile_string(report->profile, report->agg.functions[function].name);
         if (strcmp(name, "main") != 0) {
             char share[HS_HUMAN_BYTES];
-            hs_human_share(share, hs_report_value(report, &totals[node]),
+            hs_human_share(share, total_of(report, function),
                            hs_report_value(report, &report->total));
             hs_buf_printf(text, " %s %s by ", share, verb_of(report));
             add_name(report, function, text);

@@ -314,11 +314,12 @@ static const char *describe_margins(const struct hs_report *report)
         return "; data is missing, so the figures are too low: see the lines below that begin with "
                "\"!\"";
     }
-    return report->profile->origin ? "; " HS_MARGINS_LEGEND
-                                     " only if all blocks of a stack have the same size; a figure "
-                                     "without a margin is an estimate, too"
-                                   : "; " HS_MARGINS_LEGEND
-                                     ", and a figure without a margin is an estimate, too";
+    return report->profile->origin
+               ? "; " HS_MARGINS_LEGEND
+                 " only if all blocks of a stack have the same size; a figure of "
+                 "allocated memory without a margin is an estimate, too"
+               : "; " HS_MARGINS_LEGEND ", and a figure of allocated memory without a margin is an "
+                 "estimate, too";
 }
 
 static void write_sampling(struct hs_report *report)

@@ -83,3 +83,25 @@ def test_little_of_several_processes_is_in_blocks(dist, tmp_path):
     assert re.match(r"Allocated blocks account for only .* [12]\d\d MiB were resident in the 2 large processes together, and", said), text
     said, text = answer(dist, tmp_path, "/bin/sh", "-c", f"{compiled(tmp_path)} level; true")
     assert not said.startswith("Only"), text
+
+
+TWO_PATHS = r"""
+#include <stdlib.h>
+void *volatile kept;
+__attribute__((noinline)) void *leaf_a(size_t size) { return kept = malloc(size); }
+__attribute__((noinline)) void *leaf_b(size_t size) { return kept = malloc(size); }
+__attribute__((noinline)) void load(int n) { for (int i = 0; i < n; i++) { leaf_a(1000); leaf_b(1000); } kept = NULL; }
+__attribute__((noinline)) void deeper(int n) { load(n); kept = NULL; }
+int main(void) { deeper(900); load(100); return 0; }
+"""
+
+
+def test_the_share_of_a_function_is_that_of_the_table(dist, tmp_path):
+    """Of all paths to the function, not of the longest one."""
+    source = tmp_path / "q.c"
+    source.write_text(TWO_PATHS)
+    subprocess.run(["gcc", "-O1", "-g", "-fno-optimize-sibling-calls", "-o", tmp_path / "q", source], check=True)
+    said, text = answer(dist, tmp_path, tmp_path / "q")
+    share, name = re.search(r"(\S+) % was allocated by (\w+) or by functions that it called", said).groups()
+    assert name == "load", said
+    assert re.search(rf" {re.escape(share)} %   load\b", text), text

@@ -15,8 +15,8 @@
 #include "cli/cmd.h"
 #include "cli/daemon_client/ask_daemon.h"
 #include "cli/daemon_client/session_ask.h"
-#include "cli/dump_options.h"
 #include "cli/message.h"
+#include "cli/session_options.h"
 #include "cli/source_opts.h"
 #include "ctl/ctl.pb-c.h"
 #include "rt/text.h"
@@ -62,9 +62,7 @@ static const struct hs_opts_spec *make_spec(struct start *s)
         HS_OPT_SIZE(
             0, "min-memory", "SIZE", &settings->min_anon_bytes, 0, UINT64_MAX,
             "of the running processes, record only those with at least this much anonymous memory"),
-        HS_OPT_SIZE(
-            'i', "interval", "BYTES", &settings->interval_bytes, 1, HS_INTERVAL_BYTES_MAX,
-            "mean number of allocated bytes per sample (default 4096; 1 records every allocation)"),
+        HS_OPT_INTERVAL(&settings->interval_bytes),
         HS_OPT_STRING('o', "output", "FILE", &s->output,
                       "file for the trace (default heapscope.NAME.DATE-TIME.pftrace)"),
         HS_OPT_DURATION('d', "duration", "DURATION", &settings->duration_ns, HS_TIME_MIN_NS,
@@ -76,8 +74,7 @@ static const struct hs_opts_spec *make_spec(struct start *s)
                         "do not record processes that are already running"),
         HS_OPT_FLAG_OFF(0, "no-startup", &settings->is_taking_startup,
                         "do not record processes that start later"),
-        HS_OPT_FLAG_OFF(0, "no-symbolize", &settings->is_symbolizing,
-                        "leave function names out of the file"),
+        HS_OPT_NO_SYMBOLIZE(&settings->is_symbolizing),
         HS_SOURCE_OPTIONS(&s->source_opts),
         HS_BUDGET_OPTIONS(&s->budget),
         HS_OPT_STRING(0, "session", "NAME", &s->session, "name of the session (default: a number)"),

@@ -8,8 +8,8 @@
 
 #include "cli/args.h"
 #include "cli/budget_opts.h"
-#include "cli/dump_options.h"
 #include "cli/message.h"
+#include "cli/session_options.h"
 #include "cli/source_opts.h"
 #include "collect/inspect/allocator_names.h"
 #include "util/parse.h"
@@ -98,9 +98,7 @@ int hs_attach_options_parse(int argc, char **argv, struct hs_attach_options *ret
         HS_OPT_LIST('n', "name", "NAME", &names,
                     "attach to processes whose name is this or matches this glob; may be given "
                     "more than once"),
-        HS_OPT_SIZE(
-            'i', "interval", "BYTES", &s->interval_bytes, 1, HS_INTERVAL_BYTES_MAX,
-            "mean number of allocated bytes per sample (default 4096; 1 records every allocation)"),
+        HS_OPT_INTERVAL(&s->interval_bytes),
         HS_OPT_STRING('o', "output", "FILE", &o->output,
                       "file for the trace (default heapscope.NAME.PID.pftrace)"),
         HS_OPT_DURATION('d', "duration", "DURATION", &s->duration_ns, HS_DURATION_MIN_NS,
@@ -119,9 +117,8 @@ int hs_attach_options_parse(int argc, char **argv, struct hs_attach_options *ret
             0, "no-follow", &o->is_following,
             "record neither the children that the processes fork nor the programs that they "
             "execute"),
-        HS_OPT_FLAG_OFF(0, "no-symbolize", &s->is_symbolizing,
-                        "leave function names out of the file"),
-        HS_OPT_FLAG_OFF(0, "no-compress", &s->is_compressing, "do not compress the file's packets"),
+        HS_OPT_NO_SYMBOLIZE(&s->is_symbolizing),
+        HS_OPT_NO_COMPRESS(&s->is_compressing),
         HS_SOURCE_OPTIONS(&sources),
         HS_BUDGET_OPTIONS(&budget),
         HS_OPT_NUMBER(0, "top", "N", &o->stack_count, 0, 1000,

@@ -22,12 +22,12 @@
 #include "cli/args.h"
 #include "cli/budget_opts.h"
 #include "cli/cmd.h"
-#include "cli/dump_options.h"
 #include "cli/end_signals.h"
 #include "cli/message.h"
 #include "cli/record/own_session.h"
 #include "cli/record/run_meant.h"
 #include "cli/record/run_words.h"
+#include "cli/session_options.h"
 #include "cli/source_opts.h"
 #include "collect/inspect/preflight.h"
 #include "rt/text.h"
@@ -63,9 +63,7 @@ static int parse(struct run *run, int argc, char **argv)
     struct hs_budget_opts budget = { 0 };
     struct hs_source_opts sources = { 0 };
     const struct hs_opt options[] = {
-        HS_OPT_SIZE(
-            'i', "interval", "BYTES", &run->settings.interval_bytes, 1, HS_INTERVAL_BYTES_MAX,
-            "mean number of allocated bytes per sample (default 4096; 1 records every allocation)"),
+        HS_OPT_INTERVAL(&run->settings.interval_bytes),
         HS_OPT_STRING('o', "output", "FILE", &run->output,
                       "file for the trace (default heapscope.NAME.PID.pftrace)"),
         HS_OPT_DURATION(
@@ -85,10 +83,8 @@ static int parse(struct run *run, int argc, char **argv)
         HS_OPT_FLAG_OFF(
             0, "no-follow", &run->is_following,
             "record only the program's own process, and none of the processes that it starts"),
-        HS_OPT_FLAG_OFF(0, "no-symbolize", &run->settings.is_symbolizing,
-                        "leave function names out of the file"),
-        HS_OPT_FLAG_OFF(0, "no-compress", &run->settings.is_compressing,
-                        "do not compress the file's packets"),
+        HS_OPT_NO_SYMBOLIZE(&run->settings.is_symbolizing),
+        HS_OPT_NO_COMPRESS(&run->settings.is_compressing),
         HS_SOURCE_OPTIONS(&sources),
         HS_BUDGET_OPTIONS(&budget),
         HS_OPT_NUMBER(0, "top", "N", &run->stack_count, 0, 1000,
@@ -98,7 +94,8 @@ static int parse(struct run *run, int argc, char **argv)
         .command = "run",
         .summary = "profile a program from its start",
         .operands_usage = "-- PROGRAM [ARGS]",
-        .footer = "The exit status is that of the program.\n"
+        .footer = "The exit status is that of the program, or 128 plus the number of the signal\n"
+                  "that ended it; 1, 2, 126 or 127 if the program was not started.\n"
                   "Read the file with 'heapscope report FILE', or open it in the Perfetto UI.\n"
                   "The environment variable HEAPSCOPE_CACHE names the folder for unpacked debug\n"
                   "information; 'off' means none.",

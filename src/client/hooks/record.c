@@ -22,10 +22,12 @@
  *   8. Live table (live.h). The address goes into the free filter, a record is taken and filled,
  *      and it is published in the thread's record cache or in the index.
  *   9. Totals. The stack's running totals and the thread's counters are raised. If a collector
- *      asked for it, the time that the sample took is added to the thread's total.
+ *      asked for it, a sample that reads the clock (step 4) is timed, and its time is added to the
+ *      thread's total.
  *
- * Whatever fails is counted by count_loss under its reason, with the bytes and blocks that the
- * sample stands for.
+ * A sample that is lost is counted by count_loss under its reason, with the bytes and blocks that
+ * it stands for. An incomplete stack (step 6) or an address that is already recorded (step 8) does
+ * not lose the sample; both are counted where they are noticed.
  *
  * A free whose address passes the free filter calls hs_record_free before the real free. It enters
  * the reentry guard, checks that recording is on, and calls hs_live_remove_young, which removes a

@@ -27,14 +27,18 @@
  * succeeds removes it.
  *
  * A record that dies while a cut contains it is still needed: it becomes a tombstone on one of two
- * lists of the thread that freed it. Each list belongs to one cut. When that cut is no longer
- * needed, all records of the list can be reused at once.
+ * lists of the thread that freed it (on a shared list, if a signal handler freed it inside our
+ * code). One list is for the cut of the peak, and has every record that this cut contains; the
+ * other is for the cut of the open snapshot. When the cut of a list is out of date, all records of
+ * the list can be reused at once; those of the peak's list only when no snapshot is open, because
+ * the snapshot may contain them, too.
  *
- * The peak. The total of live bytes falls only at a free, so each free checks for a peak: if the
- * total just before it exceeds the highest one so far, the moment just before that free is the new
- * peak. With one thread this is exact. With several threads, each keeps a small part of the total
- * to itself, and adds it to the shared total when it exceeds a quantum; collect/region/peak_bound.h
- * computes how far the true maximum can be above the recorded one.
+ * The peak. The total of live sampled bytes falls only when a sampled block is removed, so each
+ * removal checks for a peak: if the total just before it exceeds the highest one so far, the moment
+ * just before the removal is the new peak. With one thread this is exact. With several threads,
+ * each keeps a small part of the total to itself, and adds it to the shared total when it exceeds a
+ * quantum; collect/region/peak_bound.h computes how far the true maximum can be above the recorded
+ * one.
  *
  * Holds     the filter's bit is set, and the record is ALIVE and found by its address, from the end
  *           of the insert until the removal.

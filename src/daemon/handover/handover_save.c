@@ -207,12 +207,13 @@ static struct hs_held_target *find_pending(const struct hs_handover *handover, p
     return NULL;
 }
 
-/* Adds a target to our list. NULL: no memory. */
+/* Adds a target to our list. NULL: no memory, which is logged. */
 static struct hs_held_target *hold(struct hs_handover *handover, const struct hs_target *target,
                                    pid_t pid, uint64_t number)
 {
     if (hs_array_reserve(&handover->targets, &handover->target_capacity, handover->target_count + 1,
                          sizeof(handover->targets[0])) < 0) {
+        hs_daemon_log("no memory to keep process %d for the next daemon", (int)pid);
         return NULL;
     }
     struct hs_held_target *held = &handover->targets[handover->target_count++];

@@ -12,19 +12,22 @@
  *     hs_handover_save_job, _target     they have begun, or changed
  *     hs_handover_drop_job, _target     they are over
  *
- * Names in the store (all numbers are decimal; handover_v1.h has those of older versions):
+ * Names in the store, where NUMBER is decimal (handover_v1.h lists the names of older versions,
+ * with the same prefix):
  *     hs1-listener         the daemon's listening socket
  *     hs1-state-NUMBER     the state; of several, the one with the largest number
  *     hs1-locks            the locks of the jobs (job_lock.h)
  *     hs1-files-NUMBER     a recording job's file and folder
  *     hs1-region-NUMBER    a target's region and pidfd
  *
- * Ensures   the descriptors of a job or target are in the store before the state names it, and
- *           until the state has dropped it or that could not be written. A state that names
- *           descriptors that are not in the store does no harm.
+ * Ensures   the daemon puts the descriptors of a job or target into the store before it writes the
+ *           entry of the state that names the job or target, and removes them after it wrote, or
+ *           failed to write, the entry that drops it. A state that names descriptors that are not
+ *           in the store does no harm.
  * Threads   one.
- * Fails     that something cannot be kept is logged: it is lost if the daemon is killed. A target
- *           whose change could not be written is written again when it changes next.
+ * Fails     if a job or target cannot be written into the state, the daemon logs that the next
+ *           daemon may not know it. A target whose change could not be written is written again
+ *           when it changes next.
  */
 #pragma once
 
