@@ -38,6 +38,13 @@
 #define HS_INTERVAL_DEFAULT 4096
 #define HS_DURATION_MIN_NS  UINT64_C(1000000)
 
+#define FOOTER                                                                                     \
+    "The exit status is that of the program, or 128 plus the number of the signal\n"               \
+    "that ended it; 1, 2, 126 or 127 if the program was not started.\n"                            \
+    "Read the file with 'heapscope report FILE', or open it in the Perfetto UI.\n"                 \
+    "The environment variable HEAPSCOPE_CACHE names the folder for unpacked debug\n"               \
+    "information; 'off' means none."
+
 struct run {
     struct hs_session_settings settings; /* until the session takes them over */
     uint64_t stack_count;
@@ -94,11 +101,7 @@ static int parse(struct run *run, int argc, char **argv)
         .command = "run",
         .summary = "profile a program from its start",
         .operands_usage = "-- PROGRAM [ARGS]",
-        .footer = "The exit status is that of the program, or 128 plus the number of the signal\n"
-                  "that ended it; 1, 2, 126 or 127 if the program was not started.\n"
-                  "Read the file with 'heapscope report FILE', or open it in the Perfetto UI.\n"
-                  "The environment variable HEAPSCOPE_CACHE names the folder for unpacked debug\n"
-                  "information; 'off' means none.",
+        .footer = FOOTER,
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
         .operands_min = 1,
