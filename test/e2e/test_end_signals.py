@@ -222,18 +222,31 @@ def parents():
     return found
 
 
-def stop_workers(of, known, has_finisher):
-    """The processes that look up names for this process or for one of its children. With them
-    stopped, names take the 20 s that they may."""
+@contextlib.contextmanager
+def stopped_workers(of, known, has_finisher):
+    """Stops the processes that look up names for this process or for one of its children, and those that
+    start meanwhile: names then take the 20 s that they may."""
+    over = threading.Event()
+
     def workers():
         tree = parents()
         ours = [pid for pid in tree if tree[pid] == of and pid not in known]
         return [pid for pid in tree if tree[pid] in ours] if has_finisher else ours
 
+    def stop():
+        while not over.wait(0.01):
+            for pid in workers():
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGSTOP)
+
     wait_until(workers, "no worker came")
-    for pid in workers():
-        with contextlib.suppress(OSError):
-            os.kill(pid, signal.SIGSTOP)
+    thread = threading.Thread(target=stop)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 @pytest.mark.parametrize("kind", ["daemon", "pid", "attach"])
@@ -246,13 +259,13 @@ def test_a_later_signal_leaves_names_out(kind, request, dist, heapscope, report,
     wait_for_works(heapscope, [command], daemon.env if daemon else None)
     known = parents()
     command.signal_twice(signal.SIGINT)
-    stop_workers(daemon.pid if daemon else command.pid, known, daemon is not None)
-    for _ in range(4):
+    with stopped_workers(daemon.pid if daemon else command.pid, known, daemon is not None):
+        for _ in range(4):
+            command.signal_twice(signal.SIGINT)
+            let_time_pass(0.2, "signals within a second count as one")
+        let_time_pass(0.6, "the second since the first signal is over")
+        assert command.process.poll() is None, "names do not take long here"
         command.signal_twice(signal.SIGINT)
-        let_time_pass(0.2, "signals within a second count as one")
-    let_time_pass(0.6, "the second since the first signal is over")
-    assert command.process.poll() is None, "names do not take long here"
-    command.signal_twice(signal.SIGINT)
     begun = time.monotonic()
     killer = threading.Timer(60, command.process.kill)
     killer.start()
