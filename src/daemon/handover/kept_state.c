@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "trace/trace_scan.h"
+
 #define HS_STATE_BYTES_MAX   (UINT64_C(1) << 28)
 #define HS_STATE_STALE_BYTES (UINT64_C(1) << 16) /* a shorter state is not worth compacting */
 #define HS_STATE_STALE_TIMES 4
@@ -104,36 +106,22 @@ enum field {
     FIELD_DROPPED_TARGETS = 5,
 };
 
-static uint64_t take_varint(struct cursor *cursor)
-{
-    uint64_t value = 0;
-    bool is_more = true;
-    for (unsigned shift = 0; is_more && shift < 64 && cursor->off < cursor->bytes; shift += 7) {
-        uint8_t byte = cursor->packed[cursor->off++];
-        value |= (uint64_t)(byte & 0x7f) << shift;
-        is_more = (byte & 0x80) != 0;
-    }
-    return value;
-}
-
-static void skip(struct cursor *cursor, uint64_t bytes)
-{
-    size_t left = cursor->bytes - cursor->off;
-    cursor->off += bytes < left ? (size_t)bytes : left;
-}
-
 /* Finds the next value of this field. Returns its place; SIZE_MAX: there is none any more. */
 static size_t next_place(struct cursor *cursor, enum field field)
 {
     while (cursor->off < cursor->bytes) {
+        struct hs_trace_field found;
         size_t place = cursor->off;
-        uint64_t tag = take_varint(cursor);
-        uint64_t value = (tag & 7) == 0 || (tag & 7) == 2 ? take_varint(cursor) : 0;
-        skip(cursor, (tag & 7) == 2 ? value : (tag & 7) == 1 ? 8 : (tag & 7) == 5 ? 4 : 0);
-        if (tag >> 3 == field) {
+        size_t taken = hs_trace_scan_field(cursor->packed + place, cursor->bytes - place, &found);
+        if (taken == 0) {
+            break;
+        }
+        cursor->off += taken;
+        if (found.number == field) {
             return place;
         }
     }
+    cursor->off = cursor->bytes;
     return SIZE_MAX;
 }
 
