@@ -63,8 +63,7 @@ static void write_all_processes(struct hs_report *report)
     if (count > 0) {
         hs_buf_printf(&text,
                       "to stay within a budget, heapscope changed the sampling interval of %u of "
-                      "the processes; "
-                      "--json lists each change",
+                      "the processes; --json lists each change",
                       count);
         hs_report_write_wrapped(report, "  ", hs_buf_text(&text));
     }

@@ -216,10 +216,10 @@ static void write_subtitle_text(struct svg *svg, struct hs_buf *text)
 {
     const struct hs_selection *s = &svg->selection;
     char number[HS_HUMAN_BYTES];
-    uint64_t lost = 0;
+    bool has_losses = false;
     for (uint32_t i = 0; i < svg->profile->loss_count; i++) {
         const struct hs_profile_loss *loss = &svg->profile->losses[i];
-        lost += loss->is_serious && hs_selection_has_loss(s, loss) ? loss->count : 0;
+        has_losses |= loss->is_serious && loss->count > 0 && hs_selection_has_loss(s, loss);
     }
     hs_buf_printf(text, "%s samples", hs_human_exact(number, s->sample_count));
     if (s->interval_max_bytes > 1) {
@@ -234,7 +234,7 @@ static void write_subtitle_text(struct svg *svg, struct hs_buf *text)
         hs_buf_printf(text, "; %s", hs_buf_text(&heaps));
     }
     hs_buf_deinit(&heaps);
-    if (lost > 0) {
+    if (has_losses) {
         hs_buf_str(text, "; DATA IS MISSING: see heapscope report --health");
     }
     hs_buf_printf(text, "; boxes below %s are merged",

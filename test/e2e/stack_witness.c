@@ -376,8 +376,7 @@ static void take_turn(const struct hs_regs *regs)
     pthread_mutex_unlock(&comparing);
 }
 
-/* --- hooks: the registers of the caller, as the profiler takes them
- * -------------------------------- */
+/* --- hooks: the caller's registers, as the profiler takes them -------------------------------- */
 
 #define HOOK(name, regs_arg)                                                                       \
     __asm__(".text\n.globl " #name "\n.type " #name ", @function\n" #name ":\n"                    \

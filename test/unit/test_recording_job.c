@@ -86,19 +86,26 @@ static void end_badly(struct parts *parts, const char *name)
     remove_file(parts, temp_name);
 }
 
+/* Adds a job that goes on while 20 younger ones begin and end. */
+static struct hs_recording_job *add_oldest(struct parts *parts)
+{
+    char name[16];
+    struct hs_recording_job *oldest = add_job(parts, "oldest");
+    for (int i = 0; i < 20; i++) {
+        snprintf(name, sizeof(name), "young-%d", i);
+        end_badly(parts, name);
+    }
+    return oldest;
+}
+
 /* A job that has just become done stays in the list, however long it lasted and however many
  * younger ones are done: its command may ask for it the next moment. */
 static void test_which_are_remembered(void **state)
 {
     (void)state;
     struct parts parts;
-    char name[16];
     parts_init(&parts);
-    struct hs_recording_job *oldest = add_job(&parts, "oldest");
-    for (int i = 0; i < 20; i++) {
-        snprintf(name, sizeof(name), "young-%d", i);
-        end_badly(&parts, name);
-    }
+    struct hs_recording_job *oldest = add_oldest(&parts);
     oldest->session->process_count = 1;
     uint64_t number = oldest->number;
     stop_job(&parts, oldest);
@@ -117,13 +124,8 @@ static void test_no_finalizer(void **state)
 {
     (void)state;
     struct parts parts;
-    char name[16];
     parts_init(&parts);
-    struct hs_recording_job *oldest = add_job(&parts, "oldest");
-    for (int i = 0; i < 20; i++) {
-        snprintf(name, sizeof(name), "young-%d", i);
-        end_badly(&parts, name);
-    }
+    struct hs_recording_job *oldest = add_oldest(&parts);
     failing_calls.fork_count = 0;
     failing_calls.watch_error = ENOSPC;
     uint64_t number = oldest->number;

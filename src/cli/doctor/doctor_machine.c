@@ -235,8 +235,7 @@ static void check_limits(struct hs_findings *findings)
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_max < FDS_ENOUGH) {
         hs_findings_add(findings, HS_FINDING_NOTE, "limits", "raise the hard limit of ulimit -n",
                         "a process can have at most %llu open files, so heapscope can record fewer "
-                        "processes at "
-                        "a time",
+                        "processes at a time",
                         (unsigned long long)files.rlim_max);
         is_fine = false;
     }

@@ -130,8 +130,7 @@ static void say_filter(const struct hs_eligibility *it, struct hs_findings *find
         hs_findings_add(
             findings, HS_FINDING_NOTE, "system calls", NULL,
             "the process has a filter for its system calls (seccomp), which allows what attaching "
-            "needs, "
-            "but neither reading the names of threads nor following forked children");
+            "needs, but neither reading the names of threads nor following forked children");
     } else {
         hs_findings_add(
             findings, HS_FINDING_OK, "system calls", NULL,

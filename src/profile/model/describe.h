@@ -25,6 +25,7 @@ void hs_describe_end_predicate(const struct hs_profile *profile, uint32_t proces
 
 /* True when the recording ended before the process. Files of other profilers do not tell. */
 bool hs_describe_is_running(const struct hs_profile_process *process);
+
 /*
  * True when exit_value is an exit status. This and the next function are both false when the
  * process still runs or its end was not seen.
