@@ -13,54 +13,54 @@
 #include "fmt/region_layout.h"
 #include "rt/sys.h"
 
-bool hs_collector_connect_find(const struct hs_env *env, struct hs_collector_connect *ret_caller)
+bool hs_collector_connect_find(const struct hs_env *env, struct hs_collector_connect *ret_collector)
 {
-    ret_caller->sock = -1;
-    ret_caller->is_late = false;
+    ret_collector->sock = -1;
+    ret_collector->is_late = false;
     if (!env->is_profileable) {
         return false;
     }
     if (env->collector) {
-        ret_caller->name = env->collector;
-        ret_caller->interval_bytes = env->interval_bytes;
+        ret_collector->name = env->collector;
+        ret_collector->interval_bytes = env->interval_bytes;
         return env->interval_bytes != 0;
     }
-    if (!hs_daemon_lookup_find(env, &ret_caller->door)) {
+    if (!hs_daemon_lookup_find(env, &ret_collector->daemon)) {
         return false;
     }
-    ret_caller->name = ret_caller->door.path;
-    ret_caller->sock = ret_caller->door.sock;
-    ret_caller->interval_bytes = ret_caller->door.startup_interval_bytes;
+    ret_collector->name = ret_collector->daemon.path;
+    ret_collector->sock = ret_collector->daemon.sock;
+    ret_collector->interval_bytes = ret_collector->daemon.startup_interval_bytes;
     return true;
 }
 
-static uint32_t flags_for(const struct hs_collector_connect *caller)
+static uint32_t flags_for(const struct hs_collector_connect *collector)
 {
-    if (caller->interval_bytes == HS_INTERVAL_OFF) {
+    if (collector->interval_bytes == HS_INTERVAL_OFF) {
         return HS_HELLO_DORMANT;
     }
     /* A daemon does not help with detours. And the environment must not delay a process that runs
      * with other rights than those of the process that started it. */
-    bool is_daemon = caller->sock >= 0;
+    bool is_daemon = collector->sock >= 0;
     return hs_real.has_own_malloc && !is_daemon && getauxval(AT_SECURE) == 0 ? HS_HELLO_WAITS : 0;
 }
 
-int hs_collector_connect_announce(struct hs_collector_connect *caller, int fd)
+int hs_collector_connect_announce(struct hs_collector_connect *collector, int fd)
 {
-    uint32_t flags = flags_for(caller);
-    if (caller->sock < 0) {
-        caller->sock = hs_register_connect(caller->name, HS_CTL_CONNECT_MAX);
+    uint32_t flags = flags_for(collector);
+    if (collector->sock < 0) {
+        collector->sock = hs_register_connect(collector->name, HS_CTL_CONNECT_MAX);
     }
-    int err = caller->sock < 0 ? caller->sock : hs_register_send(caller->sock, fd, flags);
+    int err = collector->sock < 0 ? collector->sock : hs_register_send(collector->sock, fd, flags);
     if (!err && flags & HS_HELLO_WAITS) {
-        hs_detours_serve(caller->sock);
+        hs_detours_serve(collector->sock);
     }
     return err;
 }
 
-void hs_collector_connect_leave(const struct hs_collector_connect *caller)
+void hs_collector_connect_leave(const struct hs_collector_connect *collector)
 {
-    if (caller->sock >= 0) {
-        hs_sys_close(caller->sock);
+    if (collector->sock >= 0) {
+        hs_sys_close(collector->sock);
     }
 }

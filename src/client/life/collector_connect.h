@@ -20,15 +20,16 @@ struct hs_collector_connect {
     int sock;                /* the connection; -1: not connected yet */
     bool is_late;            /* it attached to a process that was already running */
     uint64_t interval_bytes; /* HS_INTERVAL_OFF: wait for a session */
-    struct hs_daemon_lookup door;
+    struct hs_daemon_lookup daemon;
 };
 
 /* Finds the collector. False: there is none, or the environment forbids it. */
-bool hs_collector_connect_find(const struct hs_env *env, struct hs_collector_connect *ret_caller);
+bool hs_collector_connect_find(const struct hs_env *env,
+                               struct hs_collector_connect *ret_collector);
 
 /* Hands the region to the collector; `fd` stays the caller's. 0 or -errno. If the collector can
  * redirect an allocator in the executable, it has done so when this returns, or never will. */
-int hs_collector_connect_announce(struct hs_collector_connect *caller, int fd);
+int hs_collector_connect_announce(struct hs_collector_connect *collector, int fd);
 
 /* Closes the connection. */
-void hs_collector_connect_leave(const struct hs_collector_connect *caller);
+void hs_collector_connect_leave(const struct hs_collector_connect *collector);

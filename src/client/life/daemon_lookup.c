@@ -46,7 +46,7 @@ static bool is_peer_trusted(int sock)
            is_trusted(peer.uid);
 }
 
-static uint64_t read_board(const char *socket_path)
+static uint64_t read_hint(const char *socket_path)
 {
     char path[BOARD_PATH_BYTES];
     struct hs_startup_hint_v1 hint = { 0 };
@@ -66,24 +66,24 @@ static uint64_t read_board(const char *socket_path)
     return is_whole ? hint.startup_interval_bytes : 0;
 }
 
-static bool try_door(const char *path, struct hs_daemon_lookup *ret_door)
+static bool try_socket(const char *path, struct hs_daemon_lookup *ret_daemon)
 {
-    if (path[0] != '/' || !join(path, "", ret_door->path, sizeof(ret_door->path))) {
+    if (path[0] != '/' || !join(path, "", ret_daemon->path, sizeof(ret_daemon->path))) {
         return false;
     }
-    ret_door->sock = hs_register_connect(path, 1);
-    if (ret_door->sock < 0) {
+    ret_daemon->sock = hs_register_connect(path, 1);
+    if (ret_daemon->sock < 0) {
         return false;
     }
-    if (!is_peer_trusted(ret_door->sock)) {
-        hs_sys_close(ret_door->sock);
+    if (!is_peer_trusted(ret_daemon->sock)) {
+        hs_sys_close(ret_daemon->sock);
         return false;
     }
-    ret_door->startup_interval_bytes = read_board(path);
+    ret_daemon->startup_interval_bytes = read_hint(path);
     return true;
 }
 
-bool hs_daemon_lookup_find(const struct hs_env *env, struct hs_daemon_lookup *ret_door)
+bool hs_daemon_lookup_find(const struct hs_env *env, struct hs_daemon_lookup *ret_daemon)
 {
     char path[HS_CTL_PATH_MAX + 1];
     /* A process that runs with other rights than those of the process that started it does not
@@ -91,13 +91,13 @@ bool hs_daemon_lookup_find(const struct hs_env *env, struct hs_daemon_lookup *re
     if (getauxval(AT_SECURE) == 0) {
         if (env->socket) {
             /* A socket was named: that one or none. */
-            return try_door(env->socket, ret_door);
+            return try_socket(env->socket, ret_daemon);
         }
         if (env->runtime_folder &&
             join(env->runtime_folder, "/" HS_CTL_SOCKET_NAME, path, sizeof(path)) &&
-            try_door(path, ret_door)) {
+            try_socket(path, ret_daemon)) {
             return true;
         }
     }
-    return try_door(HS_CTL_SYSTEM_SOCKET, ret_door);
+    return try_socket(HS_CTL_SYSTEM_SOCKET, ret_daemon);
 }

@@ -28,4 +28,4 @@ struct hs_daemon_lookup {
 };
 
 /* Connects to the first trusted daemon of those that `env` and the defaults name. False: none. */
-bool hs_daemon_lookup_find(const struct hs_env *env, struct hs_daemon_lookup *ret_door);
+bool hs_daemon_lookup_find(const struct hs_env *env, struct hs_daemon_lookup *ret_daemon);

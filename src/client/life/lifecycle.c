@@ -132,16 +132,16 @@ static uint64_t seed_of(const struct hs_env *env)
     return distance == 0 ? seed : hs_mix64(hs_mix64(seed + 1) + distance);
 }
 
-static void set_settings(const struct hs_env *env, const struct hs_collector_connect *caller)
+static void set_settings(const struct hs_env *env, const struct hs_collector_connect *collector)
 {
     hs_countdown_seed(seed_of(env));
-    keep_name(caller->name);
+    keep_name(collector->name);
     is_following = env->follow_pid == 0;
-    hs_region_set_interval(caller->interval_bytes);
+    hs_region_set_interval(collector->interval_bytes);
 }
 
 /* Prepares everything. The caller hands *ret_fd over and closes it. */
-static int start(const struct hs_env *env, const struct hs_collector_connect *caller,
+static int start(const struct hs_env *env, const struct hs_collector_connect *collector,
                  bool is_patient, int *ret_fd)
 {
     if (has_checker() || !can_ask_kernel() || !hs_fork_can_watch()) {
@@ -160,23 +160,23 @@ static int start(const struct hs_env *env, const struct hs_collector_connect *ca
         return -ENOMEM;
     }
     hs_thread_renew_all();
-    if (!caller->is_late) {
+    if (!collector->is_late) {
         hs_process_info_write(hs_region.header, env);
     } else {
         hs_process_info_write_late(hs_region.header);
     }
-    set_settings(env, caller);
+    set_settings(env, collector);
     return 0;
 }
 
-static int start_with(const struct hs_env *env, struct hs_collector_connect *caller)
+static int start_with(const struct hs_env *env, struct hs_collector_connect *collector)
 {
     int fd;
-    int err = start(env, caller, true, &fd);
+    int err = start(env, collector, true, &fd);
     if (err) {
         return err;
     }
-    err = hs_collector_connect_announce(caller, fd);
+    err = hs_collector_connect_announce(collector, fd);
     hs_sys_close(fd);
     if (err) {
         hs_region_forget();
@@ -187,10 +187,10 @@ static int start_with(const struct hs_env *env, struct hs_collector_connect *cal
 static int start_by_environment(void)
 {
     struct hs_env env;
-    struct hs_collector_connect caller;
+    struct hs_collector_connect collector;
     hs_env_read(&env);
     if (!hs_real.is_preloaded || (env.follow_pid != 0 && env.follow_pid != hs_sys_getpid()) ||
-        !hs_collector_connect_find(&env, &caller)) {
+        !hs_collector_connect_find(&env, &collector)) {
         return -ENOENT;
     }
     /* A process that runs with other rights than those of the process that started it does not
@@ -198,8 +198,8 @@ static int start_by_environment(void)
     if (env.is_willing && getauxval(AT_SECURE) == 0) {
         hs_register_set_willing();
     }
-    int err = start_with(&env, &caller);
-    hs_collector_connect_leave(&caller);
+    int err = start_with(&env, &collector);
+    hs_collector_connect_leave(&collector);
     return err;
 }
 
@@ -288,14 +288,14 @@ static bool take_state(enum hs_life from)
 
 int hs_lifecycle_attach(const struct hs_env *env, bool is_patient, int *ret_fd)
 {
-    const struct hs_collector_connect caller = {
+    const struct hs_collector_connect collector = {
         .name = env->collector, .sock = -1, .interval_bytes = env->interval_bytes, .is_late = true
     };
     hs_real_resolve();
     if (!take_state(HS_LIFE_OFF) && !take_state(HS_LIFE_NEW)) {
         return -EBUSY;
     }
-    int err = start(env, &caller, is_patient, ret_fd);
+    int err = start(env, &collector, is_patient, ret_fd);
     if (err) {
         hs_life_state_set(HS_LIFE_OFF);
         return err;
