@@ -41,7 +41,7 @@ int hs_target_open(struct hs_pending_client *pending, uint64_t now_ns,
         free(target);
         return r;
     }
-    const struct hs_region_header_v1 *header = &target->region.header;
+    const struct hs_region_header_v2 *header = &target->region.header;
     struct hs_target_process *process = &target->process;
     hs_target_process_init(process, pending);
     target->state.is_dormant = (pending->hello.flags & HS_HELLO_DORMANT) != 0;
@@ -81,7 +81,7 @@ bool hs_target_is_older(const struct hs_target *target, const struct hs_target *
 
 bool hs_target_is_prelude(const struct hs_target *target, const struct hs_target *next)
 {
-    const struct hs_region_header_v1 *header = &target->region.header;
+    const struct hs_region_header_v2 *header = &target->region.header;
     return header->forked_from_pid != 0 &&
            next->region.header.start_mono_ns < header->start_mono_ns + HS_PRELUDE_NS;
 }

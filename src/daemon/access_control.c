@@ -106,7 +106,7 @@ bool hs_access_control_is_any_uid(const struct hs_access_control *access, uid_t 
 static char *read_exe(struct hs_target *target)
 {
     char *exe = NULL;
-    const struct hs_region_header_v1 *header = &target->region.header;
+    const struct hs_region_header_v2 *header = &target->region.header;
     return hs_region_read_text(&target->region, header->exe_off, PATH_MAX, &exe) == 0 ? exe : NULL;
 }
 

@@ -9,24 +9,34 @@
  * sections: plain arrays, each contiguous in the file, with far more room than it will ever need.
  *
  *   0x0000  struct hs_region_control_v1   the only page a collector writes
- *   0x1000  struct hs_region_header_v1    which process this is, and where the sections are
+ *   0x1000  struct hs_region_header_v2    which process this is, and where the sections are
  *   ...     BLOCKS     struct hs_thread_block_v1   per running thread: counters
  *   ...     THREADS    struct hs_thread_v1         per thread that ever sampled: tid, name
  *   ...     MODULES    struct hs_module_v1         executables, libraries, at their addresses
  *   ...     BYTES      char                        paths, command line
  *   ...     FRAMES     struct hs_frame_v1          distinct code addresses
  *   ...     FRAME_IDS  uint32_t                    the stacks' frames, innermost first
- *   ...     STACKS     struct hs_stack_v1          distinct (heap, type, frames), with totals
+ *   ...     STACKS     struct hs_stack_v1          distinct (heap, type, scope, frames): totals
  *   ...     RECORDS    struct hs_record_v1         sampled blocks, live or just dead
+ *   ...     HEAPS      struct hs_heap_v2           named allocators, and what they hold
+ *   ...     TYPES      struct hs_name_v2           names of types
+ *   ...     SCOPES     struct hs_name_v2           names of what the program says that it is doing
  *
- * Cuts. A cut is one instant of all records, taken while every thread goes on. `epoch` counts these
- * instants: a cut C is taken by C = epoch++ (atomically). A record with birth epoch B and, if it is
- * dead, death epoch D belongs to the cut C when B <= C and it is alive or D > C. At most two cuts
- * are in use at a time: the snapshot that a collector has open, and the highest live total so far
- * (the peak). A record that dies while one of them needs it stays behind as a tombstone until
- * neither does. Example: epoch 7, peak cut 5, snapshot cut 6. A record born at 4 that dies now
- * becomes {DEAD | IN_PEAK | IN_SNAPSHOT, epoch 7}; one born at 6 becomes {DEAD | IN_SNAPSHOT, epoch
- * 7}; one born at 7 is free at once.
+ * Blocks. A block is known by its heap and an id: its address, or any number that the program uses
+ * for it. The record has the id, and the record's stack has the heap. A heap is either primary (its
+ * memory is its own), or carved (its blocks lie inside the blocks of other heaps, so that the same
+ * bytes would count twice). The live total and the peak of the control page are those of all
+ * primary heaps together; a carved heap has its own in its element of HEAPS.
+ *
+ * Cuts. A cut is one instant of all records, taken while every thread goes on. `epoch` counts
+ * these instants: a cut C is taken by C = epoch++ (atomically). A record with birth epoch B and,
+ * if it is dead, death epoch D belongs to the cut C when B <= C and it is alive or D > C. At most
+ * two cuts are in use at a time for a block: the snapshot that a collector has open, and the
+ * highest live total so far (the peak: of its heap if that is carved, otherwise of all primary
+ * heaps). A record that dies while one of them needs it stays behind as a tombstone until neither
+ * does. Example: epoch 7, peak cut 5, snapshot cut 6. A record born at 4 that dies now becomes
+ * {DEAD | IN_PEAK | IN_SNAPSHOT, epoch 7}; one born at 6 becomes {DEAD | IN_SNAPSHOT, epoch 7};
+ * one born at 7 is free at once.
  *
  * Totals. Those of a stack are kept twice, by the parity of the allocation's epoch. When a snapshot
  * takes the cut C, writers go on with the totals of parity (C + 1) & 1, so those of parity C & 1 do
@@ -48,7 +58,7 @@
 #include <stdint.h>
 
 #define HS_REGION_MAGIC       UINT64_C(0x31304e4f49474552) /* "REGION01" read as little-endian */
-#define HS_REGION_VERSION     1U
+#define HS_REGION_VERSION     2U
 
 #define HS_REGION_CONTROL_OFF 0U
 #define HS_REGION_HEADER_OFF  4096U
@@ -73,8 +83,13 @@ enum hs_section_id {
     HS_SECTION_FRAME_IDS,
     HS_SECTION_STACKS,
     HS_SECTION_RECORDS,
+    HS_SECTION_HEAPS, /* from here on: since version 2 */
+    HS_SECTION_TYPES,
+    HS_SECTION_SCOPES,
     HS_SECTION_N,
 };
+
+#define HS_SECTION_N_V1 8
 
 /* Why a sample was lost or a stack cut short. Each of these counters reaches the user. */
 enum hs_loss {
@@ -111,7 +126,16 @@ enum hs_control_flag {
 
 /* If a timed sample took longer than this, the thread was not running: the excess is not the
  * client's. */
-#define HS_TIMED_MAX_NS UINT64_C(50000)
+#define HS_TIMED_MAX_NS      UINT64_C(50000)
+
+#define HS_HEAP_NAME_BYTES   64U /* with the NUL */
+#define HS_REGION_HEAP_RULES 32U
+
+/* How heaps of some names are recorded. */
+struct hs_heap_rule_v2 {
+    char pattern[HS_HEAP_NAME_BYTES]; /* * and ? stand for any characters and for one */
+    uint64_t interval_bytes;          /* HS_INTERVAL_OFF: they are not recorded */
+};
 
 /* The control page: 4 KiB, which the collector maps writable too. */
 struct hs_region_control_v1 {
@@ -150,6 +174,15 @@ struct hs_region_control_v1 {
     /* Highest total that a thread saw before a free: live_bytes and its own part. */
     int64_t peak_most_bytes;
     int64_t peak_quantum_bytes; /* no thread's part was ever larger; 0: the client does not tell */
+
+    /* Since version 2: which of the heaps that the program registers are recorded, and how. The
+     * first rule whose pattern matches a heap's name has its interval; without one it is
+     * other_heaps_interval_bytes. HS_INTERVAL_OFF: such heaps are not recorded. (Heap 0 has
+     * interval_bytes.) */
+    uint64_t other_heaps_interval_bytes;
+    uint32_t heap_rule_count;
+    uint32_t reserved1;
+    struct hs_heap_rule_v2 heap_rules[HS_REGION_HEAP_RULES];
 };
 
 /* Where a section lies in the file, and how long it is. */
@@ -161,17 +194,11 @@ struct hs_section_v1 {
     uint64_t count; /* elements handed out; a complete one is published by its own state or id */
 };
 
-#define HS_REGION_HEAPS     64
+#define HS_REGION_HEAPS     256 /* heap 0 is malloc's */
 #define HS_REGION_INTERVALS 64
 
-/* A heap's name. */
-struct hs_heap_v1 {
-    char name[64]; /* NUL-terminated; "" while unused */
-    uint64_t reserved[2];
-};
-
 /* The header: which process this is, and where the sections are. */
-struct hs_region_header_v1 {
+struct hs_region_header_v2 {
     uint64_t magic;
     uint32_t version;
     uint32_t header_bytes;
@@ -193,7 +220,39 @@ struct hs_region_header_v1 {
     uint32_t interval_count;
     uint32_t forked_from_pid; /* the process whose blocks it began with; 0: with none, after exec */
     struct hs_section_v1 sections[HS_SECTION_N];
-    struct hs_heap_v1 heaps[HS_REGION_HEAPS];
+};
+
+/* Flags of a heap. */
+enum hs_heap_flag {
+    HS_HEAP_NAMED = 1U << 0,  /* set last: the element is whole */
+    HS_HEAP_CARVED = 1U << 1, /* its blocks lie inside blocks of other heaps */
+    /* The program chose the samples itself: their sizes are weights, and their number is no
+     * estimate of the number of allocations. */
+    HS_HEAP_OWN_SAMPLES = 1U << 2,
+};
+
+/* A heap. */
+struct hs_heap_v2 {
+    char name[HS_HEAP_NAME_BYTES]; /* NUL-terminated */
+    uint32_t flags;                /* enum hs_heap_flag */
+    uint32_t parent;               /* id + 1 of the heap that its blocks lie in; 0: unknown */
+    uint64_t interval_bytes;       /* now in force; HS_INTERVAL_OFF: it is not recorded. Of heap 0:
+                                      unused, the control page has it */
+    /* Of a carved heap, with the meanings that they have in the control page; otherwise 0. */
+    int64_t live_bytes;
+    int64_t peak_bytes;
+    uint64_t peak_epoch;
+    uint64_t peak_time_ns;
+    int64_t peak_most_bytes;
+    uint64_t alloc_bytes; /* weight recorded, of heaps that the program registers */
+};
+
+/* A name of a type or a scope. Entry 0 is unused. */
+struct hs_name_v2 {
+    uint64_t hash;     /* of the name and the parent; 0 until the entry is whole */
+    uint32_t name_off; /* in BYTES, NUL-terminated */
+    uint32_t parent;   /* of a scope: the one that it lies in; 0: none */
+    uint64_t reserved[2];
 };
 
 /* Counters of one running thread, which only this thread writes. The block of a thread that has
@@ -293,8 +352,10 @@ struct hs_totals_v1 {
 
 /* A stack, and what was allocated through it. */
 struct hs_stack_v1 {
-    uint64_t hash;          /* of heap, type and frames; 0 until the entry is whole */
-    uint32_t frame_ids_idx; /* of the innermost frame, in FRAME_IDS */
+    uint64_t hash; /* of heap, type, scope and frames; 0 until the entry is whole */
+    /* Of the innermost frame, in FRAME_IDS. Stacks that differ only in heap, type or scope may
+     * share their frames. */
+    uint32_t frame_ids_idx;
     uint16_t frame_count;
     uint8_t heap_id;
     uint8_t end;      /* enum hs_stack_end */
@@ -308,7 +369,8 @@ struct hs_stack_v1 {
      * bits of doubles. */
     uint64_t inherited_bytes_var;
     uint64_t inherited_count_var;
-    uint64_t pad;
+    uint32_t scope_id; /* in SCOPES; 0: none */
+    uint32_t base_id;  /* id + 1 of the stack of heap 0 whose frames it shares; 0: none */
 };
 
 /* States of a record, in its word. */
@@ -324,7 +386,7 @@ enum hs_record_state {
 /* One sampled block. `word` changes its state atomically. The other fields are written before it
  * says ALIVE, each in one store, because a reader may still look at what the record was before. */
 struct hs_record_v1 {
-    uint64_t addr;        /* address, or the id a custom allocator gave */
+    uint64_t addr;        /* address, or the id that the program uses for the block */
     uint64_t size_thread; /* HS_RECORD_SIZE_THREAD */
     uint32_t stack_id;
     uint32_t birth_ms; /* since start_mono_ns; 0 also of blocks that a forked child inherited */
@@ -351,6 +413,9 @@ struct hs_record_v1 {
 
 _Static_assert(sizeof(struct hs_region_control_v1) <= 4096, "one page");
 _Static_assert(sizeof(struct hs_section_v1) == 32, "layout v1");
+_Static_assert(sizeof(struct hs_region_header_v2) <= 4096, "one page");
+_Static_assert(sizeof(struct hs_heap_v2) == 128, "two cache lines");
+_Static_assert(sizeof(struct hs_name_v2) == 32, "layout v2");
 _Static_assert(sizeof(struct hs_thread_block_v1) == 384, "layout v1");
 _Static_assert(sizeof(struct hs_thread_v1) == 32, "layout v1");
 _Static_assert(sizeof(struct hs_module_v1) == 128, "layout v1");
@@ -371,6 +436,9 @@ static inline uint32_t hs_section_elem_bytes(enum hs_section_id section)
         [HS_SECTION_FRAME_IDS] = sizeof(uint32_t),
         [HS_SECTION_STACKS] = sizeof(struct hs_stack_v1),
         [HS_SECTION_RECORDS] = sizeof(struct hs_record_v1),
+        [HS_SECTION_HEAPS] = sizeof(struct hs_heap_v2),
+        [HS_SECTION_TYPES] = sizeof(struct hs_name_v2),
+        [HS_SECTION_SCOPES] = sizeof(struct hs_name_v2),
     };
     return bytes[section];
 }

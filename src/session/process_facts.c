@@ -46,7 +46,7 @@ int hs_process_facts_read(pid_t pid, struct hs_process_facts *ret_facts)
 void hs_process_facts_of_target(const struct hs_target *target, struct hs_process_facts *ret_facts)
 {
     struct hs_process_facts *out = ret_facts;
-    const struct hs_region_header_v1 *header = &target->region.header;
+    const struct hs_region_header_v2 *header = &target->region.header;
     if (target->process.pid <= 0 || target->process.has_ended ||
         hs_process_facts_read(target->process.pid, out) < 0 || out->facts.cmdline_bytes == 0) {
         *out = (struct hs_process_facts){ .facts.pid = target->process.pid };

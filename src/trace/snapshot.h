@@ -82,6 +82,20 @@ struct hs_snap_thread {
 
 struct hs_snap_heap {
     char name[64];
+    /* Its blocks lie inside the blocks of other heaps: the totals of the process do not contain
+     * them. */
+    bool is_carved;
+    /* The program chose the samples itself: their number is no estimate of a number of
+     * allocations. */
+    bool has_own_samples;
+    uint32_t parent;         /* id + 1 of the heap that a carved one lies in; 0: unknown */
+    uint64_t interval_bytes; /* now in force; 0: not recorded, or that of the process (heap 0) */
+    struct hs_estimate live, alloc;
+    /* Of a carved heap: at its own highest total, which was at most peak_short_bytes higher.
+     * Otherwise: at the peak of the process. */
+    struct hs_estimate peak;
+    uint64_t peak_time_mono_ns;
+    uint64_t peak_short_bytes;
 };
 
 /* Why the sampling interval of a running session changed. */
@@ -153,7 +167,7 @@ struct hs_snapshot {
     struct hs_snap_change *changes; /* changes of the interval, oldest first */
     uint32_t change_count;
 
-    struct hs_estimate live, alloc, peak; /* sums over all heaps */
+    struct hs_estimate live, alloc, peak; /* sums over all heaps that are not carved */
     struct hs_inherited inherited;
     uint64_t peak_short_bytes; /* the highest live total was at most this much above `peak` */
 

@@ -77,7 +77,7 @@ static void find_region(void)
 {
     mapped[0] = place_of(0);
     mapped[1] = place_of(HS_REGION_HEADER_OFF);
-    const struct hs_region_header_v1 *header = (const void *)mapped[1];
+    const struct hs_region_header_v2 *header = (const void *)mapped[1];
     if (!header) {
         _exit(3);
     }
@@ -96,7 +96,7 @@ static void add_part(void *from, uint64_t bytes)
 
 static void add_named(const char *name)
 {
-    struct hs_region_header_v1 *header = (void *)mapped[1];
+    struct hs_region_header_v2 *header = (void *)mapped[1];
     if (strcmp(name, "control") == 0) {
         add_part(mapped[0], sizeof(struct hs_region_control_v1));
     } else if (strcmp(name, "header") == 0) {

@@ -33,9 +33,12 @@ void region_writer_init(struct region_writer *w, const struct region_plan *plan)
         [HS_SECTION_FRAME_IDS] = { sizeof(uint32_t), 8 * RW_STACKS_MAX },
         [HS_SECTION_STACKS] = { sizeof(struct hs_stack_v1), RW_STACKS_MAX },
         [HS_SECTION_RECORDS] = { sizeof(struct hs_record_v1), plan->record_count },
+        [HS_SECTION_HEAPS] = { sizeof(struct hs_heap_v2), HS_REGION_HEAPS },
+        [HS_SECTION_TYPES] = { sizeof(struct hs_name_v2), 16 },
+        [HS_SECTION_SCOPES] = { sizeof(struct hs_name_v2), 16 },
     };
     struct hs_section_v1 sections[HS_SECTION_N] = { { 0 } };
-    uint64_t off = hs_align_up(HS_REGION_HEADER_OFF + sizeof(struct hs_region_header_v1), 4096);
+    uint64_t off = hs_align_up(HS_REGION_HEADER_OFF + sizeof(struct hs_region_header_v2), 4096);
     for (unsigned i = 0; i < HS_SECTION_N; i++) {
         sections[i].file_off = off;
         sections[i].elem_bytes = (uint32_t)plans[i][0];
@@ -62,8 +65,8 @@ void region_writer_init(struct region_writer *w, const struct region_plan *plan)
     w->header->interval_count = 2;
     w->header->is_from_startup = 1;
     memcpy(w->header->comm, "writer", 7);
-    memcpy(w->header->heaps[0].name, "libc.malloc", 12);
     memcpy(w->header->sections, sections, sizeof(sections));
+    region_writer_heap(w, "libc.malloc", 0);
     region_writer_text(w, "");
     w->header->exe_off = region_writer_text(w, "/bin/writer");
     w->header->cmdline_off = region_writer_text(w, "writer");
@@ -102,6 +105,15 @@ uint32_t region_writer_text(struct region_writer *w, const char *text)
     uint32_t off = take(w, HS_SECTION_BYTES, strlen(text) + 1);
     strcpy(region_writer_at(w, HS_SECTION_BYTES, off), text);
     return off;
+}
+
+uint8_t region_writer_heap(struct region_writer *w, const char *name, uint32_t flags)
+{
+    uint32_t id = take(w, HS_SECTION_HEAPS, 1);
+    struct hs_heap_v2 *heap = region_writer_at(w, HS_SECTION_HEAPS, id);
+    strcpy(heap->name, name);
+    hs_store_release(&heap->flags, HS_HEAP_NAMED | flags);
+    return (uint8_t)id;
 }
 
 uint32_t region_writer_module(struct region_writer *w, const char *path, uint64_t start_va,

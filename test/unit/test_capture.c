@@ -114,6 +114,83 @@ static void test_known_heap_is_read_exactly(void **state)
     region_writer_deinit(&w);
 }
 
+/* A stack of another heap. */
+static uint32_t stack_in(struct region_writer *w, uint8_t heap_id, uint32_t frame)
+{
+    uint32_t id = region_writer_stack(w, &frame, 1);
+    struct hs_stack_v1 *stack = region_writer_at(w, HS_SECTION_STACKS, id);
+    stack->heap_id = heap_id;
+    return id;
+}
+
+/* Takes the cut of a heap's own peak, as the client does. */
+static void mark_heap_peak(struct region_writer *w, uint8_t heap_id, int64_t bytes)
+{
+    struct hs_heap_v2 *heap = region_writer_at(w, HS_SECTION_HEAPS, heap_id);
+    heap->peak_epoch = w->control->epoch;
+    w->control->epoch += 2;
+    heap->peak_bytes = heap->peak_most_bytes = bytes;
+    heap->peak_time_ns = 3000;
+}
+
+static void test_carved_heaps_are_not_in_the_totals(void **state)
+{
+    (void)state;
+    struct region_writer w;
+    struct player p;
+    region_writer_init(&w, &(struct region_plan){ 1024, 1 });
+    uint8_t pool = region_writer_heap(&w, "pool", HS_HEAP_CARVED);
+    uint8_t other = region_writer_heap(&w, "other", 0);
+    uint32_t module = region_writer_module(&w, "/bin/writer", 0x10000, 0);
+    uint32_t frame = region_writer_frame(&w, 0x10010, module, 0);
+    uint32_t of_malloc = stack_in(&w, 0, frame);
+    uint32_t of_pool = stack_in(&w, pool, frame);
+    uint32_t of_other = stack_in(&w, other, frame);
+    player_init(&p, &w, 1, 0, 1024);
+    w.header->sections[HS_SECTION_RECORDS].count = 1024;
+    player_birth(&p, of_malloc, 1000, 0);
+    uint32_t first = player_birth(&p, of_pool, 300, 0);
+    player_birth(&p, of_pool, 400, 0);
+    player_birth(&p, of_other, 50, 0);
+    mark_heap_peak(&w, pool, 700);
+    /* The block dies after its heap's peak: it leaves a tombstone for that. */
+    struct hs_record_v1 *record = region_writer_at(&w, HS_SECTION_RECORDS, first);
+    record->word = HS_RECORD_WORD(w.control->epoch, 0, 0, HS_RECORD_DEAD | HS_RECORD_IN_PEAK);
+
+    struct hs_region region = open_region(&w);
+    for (int is_dead = 0; is_dead < 2; is_dead++) {
+        struct hs_snapshot *snap = capture(&region, is_dead != 0);
+        assert_int_equal(snap->heap_count, 3);
+        assert_true(snap->live.bytes == 1050 && snap->alloc.bytes == 1050);
+        assert_true(snap->peak.bytes == 1050 && snap->threads[1].live.bytes == 1050);
+        const struct hs_snap_heap *heap = &snap->heaps[pool];
+        assert_true(heap->is_carved && !snap->heaps[other].is_carved);
+        assert_true(heap->live.bytes == 400 && heap->live.count == 1);
+        assert_true(heap->alloc.bytes == 700 && heap->alloc.count == 2);
+        assert_true(heap->peak.bytes == 700 && heap->peak.count == 2);
+        assert_int_equal(heap->peak_time_mono_ns, 3000);
+        assert_int_equal(heap->peak_short_bytes, 0);
+        assert_true(snap->stacks[of_pool].peak.bytes == 700);
+        assert_true(snap->heaps[other].live.bytes == 50);
+        assert_int_equal(snap->bad_count, 0);
+        hs_snapshot_free(snap);
+    }
+    /* More lives than at the last marked peak: the peak is now. */
+    player_birth(&p, of_pool, 350, 0);
+    struct hs_snapshot *snap = capture(&region, false);
+    assert_true(snap->heaps[pool].peak.bytes == 750 && snap->live.bytes == 1050);
+    assert_int_equal(snap->heaps[pool].peak_time_mono_ns, 5000);
+    hs_snapshot_free(snap);
+    /* A target cannot claim that malloc's heap is a carved one. */
+    ((struct hs_heap_v2 *)region_writer_at(&w, HS_SECTION_HEAPS, 0))->flags |= HS_HEAP_CARVED;
+    snap = capture(&region, false);
+    assert_true(snap->live.bytes == 1050 && !snap->heaps[0].is_carved);
+    hs_snapshot_free(snap);
+    hs_region_close(&region);
+    player_deinit(&p);
+    region_writer_deinit(&w);
+}
+
 static void test_peak_is_the_heap_of_that_moment(void **state)
 {
     (void)state;
@@ -355,6 +432,7 @@ static bool is_naive_scan_consistent(const struct game *game, struct hs_region *
     memset(sums, 0, RW_STACKS_MAX * sizeof(*sums));
     assert_int_equal(hs_region_map_section(region, HS_SECTION_RECORDS, &map), 0);
     struct hs_record_scan scan = { .records = map.data,
+                                   .record_bytes = map.elem_bytes,
                                    .record_count = map.count,
                                    .cut_epoch = HS_CUT_OF_DEAD,
                                    .stack_count = RW_STACKS_MAX,
@@ -438,6 +516,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_known_heap_is_read_exactly),
+        cmocka_unit_test(test_carved_heaps_are_not_in_the_totals),
         cmocka_unit_test(test_peak_is_the_heap_of_that_moment),
         cmocka_unit_test(test_allocated_is_never_less_than_live_or_at_the_peak),
         cmocka_unit_test(test_a_peak_that_moves_is_read_again),

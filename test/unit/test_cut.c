@@ -185,7 +185,9 @@ int __wrap_hs_region_map_section(const struct hs_region *region, enum hs_section
     if (!data) {
         return __real_hs_region_map_section(region, id, ret_map);
     }
-    *ret_map = (struct hs_region_map){ .data = data, .count = count };
+    *ret_map = (struct hs_region_map){ .data = data,
+                                       .count = count,
+                                       .elem_bytes = hs_section_elem_bytes(id) };
     return 0;
 }
 
@@ -293,6 +295,7 @@ static bool is_naive_scan_good(struct watch *watch)
     assert_int_equal(hs_region_refresh(&watch->region), 0);
     assert_int_equal(hs_region_map_section(&watch->region, HS_SECTION_RECORDS, &map), 0);
     struct hs_record_scan scan = { .records = map.data,
+                                   .record_bytes = map.elem_bytes,
                                    .record_count = map.count,
                                    .cut_epoch = HS_CUT_OF_DEAD,
                                    .stack_count = count,

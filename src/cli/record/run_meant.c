@@ -107,7 +107,7 @@ bool hs_run_meant_has(struct hs_run_meant *meant, const struct hs_snapshot *snap
  * first, so it does not count. */
 static bool has_own_title(const struct hs_target *target, const char *title)
 {
-    const struct hs_region_header_v1 *header = &target->region.header;
+    const struct hs_region_header_v2 *header = &target->region.header;
     char first[HS_FACTS_CMDLINE_BYTES];
     size_t bytes =
         header->cmdline_bytes < sizeof(first) ? header->cmdline_bytes : sizeof(first) - 1;

@@ -215,7 +215,7 @@ static bool copy_records(struct copy *c)
 
 static bool write_head(const struct copy *c)
 {
-    uint64_t bytes = HS_REGION_HEADER_OFF + sizeof(struct hs_region_header_v1);
+    uint64_t bytes = HS_REGION_HEADER_OFF + sizeof(struct hs_region_header_v2);
     uint8_t *part = map_part(c, 0, bytes);
     if (!part) {
         return false;
@@ -231,7 +231,7 @@ static bool write_head(const struct copy *c)
     control->region_limit_bytes = hs_load_relaxed(&old->region_limit_bytes);
     control->session = hs_region.session;
     control->epoch = c->moment->epoch + 2;
-    struct hs_region_header_v1 *header = (void *)(part + HS_REGION_HEADER_OFF);
+    struct hs_region_header_v2 *header = (void *)(part + HS_REGION_HEADER_OFF);
     *header = *hs_region.header;
     for (unsigned i = 0; i < HS_SECTION_N; i++) {
         header->sections[i].count = c->moment->counts[i];
@@ -298,9 +298,9 @@ static void settle(struct copy *c)
 
 static bool copy_all(struct copy *c)
 {
-    static const enum hs_section_id plain[] = { HS_SECTION_THREADS, HS_SECTION_MODULES,
-                                                HS_SECTION_BYTES, HS_SECTION_FRAMES,
-                                                HS_SECTION_FRAME_IDS };
+    static const enum hs_section_id plain[] = { HS_SECTION_THREADS,   HS_SECTION_MODULES,
+                                                HS_SECTION_BYTES,     HS_SECTION_FRAMES,
+                                                HS_SECTION_FRAME_IDS, HS_SECTION_HEAPS };
     for (unsigned i = 0; i < HS_COUNT_OF(plain); i++) {
         if (!copy_plain(c, plain[i])) {
             return false;

@@ -17,25 +17,28 @@ static uint32_t put_text(const char *text)
     return hs_region_put_bytes(text, len);
 }
 
-static void name_heap(struct hs_region_header_v1 *header)
+static void name_malloc_heap(void)
 {
     const char name[] = "libc.malloc";
+    struct hs_heap_v2 *heap = hs_region_at(HS_SECTION_HEAPS, 0);
     for (unsigned i = 0; i < sizeof(name); i++) {
-        header->heaps[0].name[i] = name[i];
+        heap->name[i] = name[i];
     }
+    /* ORDER heap: the element is whole. */
+    hs_store_release(&heap->flags, HS_HEAP_NAMED);
 }
 
-void hs_process_info_write_late(struct hs_region_header_v1 *header)
+void hs_process_info_write_late(struct hs_region_header_v2 *header)
 {
     char exe[1024];
     long len = hs_sys_readlink("/proc/self/exe", exe, sizeof(exe) - 1);
     exe[len > 0 ? len : 0] = '\0';
     header->exe_off = len > 0 ? put_text(exe) : 0;
     header->real_malloc_module = hs_modules_id_at((const void *)hs_real.malloc);
-    name_heap(header);
+    name_malloc_heap();
 }
 
-void hs_process_info_write(struct hs_region_header_v1 *header, const struct hs_env *env)
+void hs_process_info_write(struct hs_region_header_v2 *header, const struct hs_env *env)
 {
     hs_process_info_write_late(header);
     if (header->exe_off == 0) {

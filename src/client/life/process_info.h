@@ -11,8 +11,8 @@
 #include "fmt/region_layout.h"
 
 /* Describes a process that has just started. */
-void hs_process_info_write(struct hs_region_header_v1 *header, const struct hs_env *env);
+void hs_process_info_write(struct hs_region_header_v2 *header, const struct hs_env *env);
 
 /* Describes a process that runs already: its arguments may have been overwritten, and the collector
  * finds them out. */
-void hs_process_info_write_late(struct hs_region_header_v1 *header);
+void hs_process_info_write_late(struct hs_region_header_v2 *header);

@@ -36,6 +36,10 @@ static const struct section_plan plans[HS_SECTION_N] = {
     [HS_SECTION_FRAME_IDS] = { UINT64_C(1) << 32, 32768 },
     [HS_SECTION_STACKS] = { UINT64_C(1) << 26, 2048 },
     [HS_SECTION_RECORDS] = { UINT64_C(1) << 31, 8192 },
+    [HS_SECTION_HEAPS] = { HS_REGION_HEAPS, HS_REGION_HEAPS },
+    /* Nothing names types or scopes yet: they have no room, and cost no mapping. */
+    [HS_SECTION_TYPES] = { 0, 0 },
+    [HS_SECTION_SCOPES] = { 0, 0 },
 };
 
 static bool is_error(long result)
@@ -47,7 +51,7 @@ static bool is_error(long result)
  * for processes whose file size is limited. */
 static uint64_t lay_out(struct hs_section_v1 *sections, unsigned shift)
 {
-    uint64_t off = HS_REGION_HEADER_OFF + hs_align_up(sizeof(struct hs_region_header_v1), 4096);
+    uint64_t off = HS_REGION_HEADER_OFF + hs_align_up(sizeof(struct hs_region_header_v2), 4096);
     for (unsigned i = 0; i < HS_SECTION_N; i++) {
         uint64_t count = plans[i].max_count >> shift;
         uint32_t elem_bytes = hs_section_elem_bytes(i);
@@ -105,10 +109,17 @@ static long map_file(void *va, uint64_t bytes, int fd, uint64_t off)
     return mapped;
 }
 
+/* The view of a section without room: no id is below its count. */
+static struct hs_region_view no_view;
+
 static int map_sections(int fd, const struct hs_section_v1 *sections)
 {
     for (unsigned i = 0; i < HS_SECTION_N; i++) {
         struct hs_region_view *views = hs_region.views[i];
+        if (sections[i].max_count == 0) {
+            hs_region.current[i] = &no_view;
+            continue;
+        }
         for (unsigned v = 0; v < HS_REGION_VIEWS; v++) {
             uint64_t count = (uint64_t)plans[i].first_count << (VIEW_GROWTH_SHIFT * v);
             views[v].count = count < sections[i].max_count ? count : sections[i].max_count;
@@ -123,7 +134,7 @@ static int map_sections(int fd, const struct hs_section_v1 *sections)
     return 0;
 }
 
-void hs_region_describe_process(struct hs_region_header_v1 *header)
+void hs_region_describe_process(struct hs_region_header_v2 *header)
 {
     header->pid = hs_sys_getpid();
     header->ppid = hs_sys_getppid();
@@ -134,7 +145,7 @@ void hs_region_describe_process(struct hs_region_header_v1 *header)
 }
 
 /* Fills the control page and the header, which are zero before. */
-static void start_head(struct hs_region_control_v1 *control, struct hs_region_header_v1 *header)
+static void start_head(struct hs_region_control_v1 *control, struct hs_region_header_v2 *header)
 {
     header->magic = HS_REGION_MAGIC;
     header->version = HS_REGION_VERSION;
@@ -148,6 +159,7 @@ static void start_head(struct hs_region_control_v1 *control, struct hs_region_he
     /* Entry 0 of each of these means "none". */
     header->sections[HS_SECTION_BYTES].count = 1;
     header->sections[HS_SECTION_THREADS].count = 1;
+    header->sections[HS_SECTION_HEAPS].count = 1; /* malloc's */
     control->epoch = 2;
     control->magic = HS_REGION_MAGIC;
 }
@@ -174,7 +186,7 @@ int hs_region_create(int *ret_fd)
         long page = map_file(&hs_control_page, HS_CONTROL_PAGE_BYTES, fd, HS_REGION_CONTROL_OFF);
         err = is_error(va) ? va : is_error(page) ? page : 0;
         if (!err) {
-            hs_region.header = (struct hs_region_header_v1 *)va;
+            hs_region.header = (struct hs_region_header_v2 *)va;
             hs_region.file_bytes = file_bytes;
             start_head(&hs_control_page.control, hs_region.header);
             note_start();
@@ -378,7 +390,7 @@ uint32_t hs_region_put_bytes(const char *bytes, uint64_t len)
 
 uint32_t hs_region_interval_idx(uint64_t interval_bytes)
 {
-    struct hs_region_header_v1 *header = hs_region.header;
+    struct hs_region_header_v2 *header = hs_region.header;
     for (uint32_t i = 1; i < HS_REGION_INTERVALS; i++) {
         uint64_t unused = 0;
         uint64_t found = hs_load_relaxed(&header->interval_bytes[i]);
@@ -410,6 +422,9 @@ static bool is_section_valid(enum hs_section_id section)
     const struct hs_section_v1 *info = &hs_region.header->sections[section];
     const struct hs_region_view *views = hs_region.views[section];
     const struct hs_region_view *current = hs_region.current[section];
+    if (info->max_count == 0) {
+        return info->count == 0 && current == &no_view;
+    }
     bool is_valid = info->count <= info->max_count &&
                     info->elem_bytes == hs_section_elem_bytes(section) && current >= views &&
                     current < views + HS_REGION_VIEWS && current->base;

@@ -33,7 +33,7 @@ struct hs_region_view {
 
 /* What the client knows of its region. */
 struct hs_region {
-    struct hs_region_header_v1 *header;           /* NULL until created */
+    struct hs_region_header_v2 *header;           /* NULL until created */
     struct hs_region_view *current[HS_SECTION_N]; /* the longest mapped view */
     struct hs_region_view views[HS_SECTION_N][HS_REGION_VIEWS];
     /* How many bytes of the part that the previous view reached already have their pages in the
@@ -73,7 +73,7 @@ int hs_region_create_file(int *ret_fd);
 int hs_region_renew(int *ret_fd);
 
 /* Writes what the process is and that it begins to record now. */
-void hs_region_describe_process(struct hs_region_header_v1 *header);
+void hs_region_describe_process(struct hs_region_header_v2 *header);
 
 /* Maps such a file in place of the region that the child shares with its parent: pointers stay
  * valid. 0 or -errno. */
@@ -115,7 +115,7 @@ bool hs_region_is_valid(void);
 /* --- hot -------------------------------------------------------------------------------------- */
 
 /* Bytes of the header's pages in the file. */
-#define HS_REGION_HEADER_PAGES_BYTES hs_align_up(sizeof(struct hs_region_header_v1), 4096)
+#define HS_REGION_HEADER_PAGES_BYTES hs_align_up(sizeof(struct hs_region_header_v2), 4096)
 
 /* Length of a view's mapping. */
 static inline uint64_t hs_region_view_bytes(enum hs_section_id section, unsigned view_no)

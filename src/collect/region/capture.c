@@ -9,6 +9,7 @@
 
 #include "collect/region/capture_tables.h"
 #include "collect/region/cut.h"
+#include "collect/region/heap_peaks.h"
 #include "collect/region/record_scan.h"
 #include "rt/atomic.h"
 #include "rt/bits.h"
@@ -28,9 +29,12 @@ struct capture {
     struct hs_region_map stacks; /* as of the cut */
     struct hs_region_map records;
     struct hs_record_scan scan;
-    uint64_t peak_epoch; /* the peak's epoch, as known before the cut */
+    uint16_t *carved_heaps; /* as in scan */
+    uint64_t peak_epoch;    /* the peak's epoch, as known before the cut */
     uint64_t peak_time_ns;
-    bool has_peak; /* there is a peak, and it did not move until the scan was over */
+    bool has_peak;              /* there is a peak, and it did not move until the scan was over */
+    struct hs_heap_peaks heaps; /* as known before the cut */
+    bool are_peaks_stable;      /* no peak has moved until the scan was over */
 };
 
 /* Loads each word once: the target may go on writing. */
@@ -93,13 +97,13 @@ static int copy_still_totals(struct capture *c, unsigned parity)
     if (r < 0) {
         return r;
     }
-    const struct hs_stack_v1 *stacks = map.data;
     free(c->before); /* the array of an earlier try */
     c->before = calloc(map.count + 1, sizeof(*c->before));
     if (c->before) {
         c->before_count = map.count;
         for (uint64_t i = 0; i < map.count; i++) {
-            c->before[i] = load_totals(&stacks[i].totals[parity]);
+            const struct hs_stack_v1 *stack = hs_region_map_at(&map, i);
+            c->before[i] = load_totals(&stack->totals[parity]);
         }
     }
     hs_region_unmap(&map);
@@ -112,7 +116,31 @@ static void forget_scan(struct capture *c)
     hs_region_unmap(&c->records);
     free(c->scan.sums);
     free(c->scan.threads);
+    free(c->carved_heaps);
+    c->carved_heaps = NULL;
     c->scan = (struct hs_record_scan){ 0 };
+}
+
+/* Says for each stack whether its heap is carved. Most processes have no such heap. */
+static int find_carved(struct capture *c)
+{
+    /* The target names a heap before it stores a stack of it: these stacks' heaps are there. */
+    int r = hs_heap_peaks_add_new(c->region, &c->heaps);
+    if (r < 0 || !c->heaps.has_carved) {
+        return r;
+    }
+    c->carved_heaps = calloc((size_t)c->scan.stack_count + 1, sizeof(*c->carved_heaps));
+    if (!c->carved_heaps) {
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < c->scan.stack_count; i++) {
+        const struct hs_stack_v1 *stack = hs_region_map_at(&c->stacks, i);
+        uint8_t heap_id = hs_load_relaxed(&stack->heap_id);
+        c->carved_heaps[i] = hs_heap_peaks_is_carved(&c->heaps, heap_id) ? heap_id + 1 : 0;
+    }
+    c->scan.carved_heaps = c->carved_heaps;
+    c->scan.heaps = c->heaps.heaps;
+    return 0;
 }
 
 static int prepare_scan(struct capture *c)
@@ -131,6 +159,7 @@ static int prepare_scan(struct capture *c)
     }
     uint64_t threads = hs_region_count(c->region, HS_SECTION_THREADS);
     scan->records = c->records.data;
+    scan->record_bytes = c->records.elem_bytes;
     scan->record_count = c->records.count;
     scan->cut_epoch = c->cut_epoch;
     scan->peak_epoch = c->peak_epoch;
@@ -145,7 +174,7 @@ static int prepare_scan(struct capture *c)
         return -ENOMEM;
     }
     memset(scan->sums, 0, sums_bytes);
-    return 0;
+    return find_carved(c);
 }
 
 /* Step 3: scans the records. Until the end, the peak must be the one that was known before the cut:
@@ -156,15 +185,15 @@ static void scan_records(struct capture *c)
     hs_record_scan_run(&c->scan);
     c->has_peak = c->peak_epoch != 0 && c->peak_time_ns != 0 &&
                   hs_load_relaxed(&control->peak_epoch) == c->peak_epoch;
+    c->are_peaks_stable = hs_heap_peaks_check(c->region, &c->heaps) && c->has_peak;
 }
 
 /* Step 4: fills in the figures of all stacks. */
 static int fill_stacks(struct capture *c)
 {
     struct hs_snapshot *snap = c->snap;
-    const struct hs_stack_v1 *stacks = c->stacks.data;
     unsigned parity = (unsigned)(c->cut_epoch & 1);
-    const struct hs_region_header_v1 *header = &c->region->header;
+    const struct hs_region_header_v2 *header = &c->region->header;
     uint64_t interval_bytes = 0;
     for (uint32_t i = 1; i < header->interval_count; i++) {
         /* The totals do not say which interval they belong to. With several intervals, the widest
@@ -179,9 +208,10 @@ static int fill_stacks(struct capture *c)
         return -ENOMEM;
     }
     for (uint32_t i = 0; i < snap->stack_count; i++) {
-        struct hs_totals_v1 totals = load_totals(&stacks[i].totals[parity]);
+        const struct hs_stack_v1 *stack = hs_region_map_at(&c->stacks, i);
+        struct hs_totals_v1 totals = load_totals(&stack->totals[parity]);
         if (c->is_dead) {
-            struct hs_totals_v1 other = load_totals(&stacks[i].totals[!parity]);
+            struct hs_totals_v1 other = load_totals(&stack->totals[!parity]);
             add_totals(&totals, &other);
         } else if (i < c->before_count) {
             add_totals(&totals, &c->before[i]);
@@ -190,8 +220,8 @@ static int fill_stacks(struct capture *c)
         snap->stacks[i].live = c->scan.sums[i].live;
         snap->stacks[i].peak = c->scan.sums[i].peak;
         snap->stacks[i].inherited = (struct hs_inherited){
-            var_of_bits(hs_load_relaxed(&stacks[i].inherited_bytes_var)),
-            var_of_bits(hs_load_relaxed(&stacks[i].inherited_count_var)),
+            var_of_bits(hs_load_relaxed(&stack->inherited_bytes_var)),
+            var_of_bits(hs_load_relaxed(&stack->inherited_count_var)),
         };
     }
     return 0;
@@ -212,10 +242,44 @@ static void raise_to(struct hs_estimate *low, const struct hs_estimate *high)
     }
 }
 
+/* The id + 1 of the carved heap of a stack; 0: its heap is not carved. */
+static unsigned carved_heap_of(const struct capture *c, uint32_t stack_id)
+{
+    return c->carved_heaps ? c->carved_heaps[stack_id] : 0;
+}
+
+/* Sets the peak of the stacks of carved heaps that have no usable peak of their own, or whose live
+ * total is higher: it is what lives now. */
+static void settle_carved_peaks(struct capture *c)
+{
+    struct hs_snapshot *snap = c->snap;
+    double live_bytes[HS_REGION_HEAPS] = { 0 }, peak_bytes[HS_REGION_HEAPS] = { 0 };
+    for (uint32_t i = 0; i < snap->stack_count && c->carved_heaps; i++) {
+        unsigned carved = c->carved_heaps[i];
+        if (carved) {
+            live_bytes[carved - 1] += snap->stacks[i].live.bytes;
+            peak_bytes[carved - 1] += snap->stacks[i].peak.bytes;
+        }
+    }
+    for (unsigned i = 0; i < HS_REGION_HEAPS; i++) {
+        c->heaps.has_peak[i] = c->heaps.has_peak[i] && live_bytes[i] <= peak_bytes[i];
+    }
+    for (uint32_t i = 0; i < snap->stack_count && c->carved_heaps; i++) {
+        unsigned carved = c->carved_heaps[i];
+        if (carved && !c->heaps.has_peak[carved - 1]) {
+            snap->stacks[i].peak = snap->stacks[i].live;
+        }
+    }
+}
+
 static void settle_totals(struct capture *c)
 {
     struct hs_snapshot *snap = c->snap;
+    settle_carved_peaks(c);
     for (uint32_t i = 0; i < snap->stack_count; i++) {
+        if (carved_heap_of(c, i)) {
+            continue;
+        }
         add_estimate(&snap->live, &snap->stacks[i].live);
         add_estimate(&snap->peak, &snap->stacks[i].peak);
         snap->inherited.bytes_var += snap->stacks[i].inherited.bytes_var;
@@ -229,12 +293,15 @@ static void settle_totals(struct capture *c)
     }
     for (uint32_t i = 0; i < snap->stack_count; i++) {
         struct hs_snap_stack *stack = &snap->stacks[i];
-        if (is_now) {
+        bool is_carved = carved_heap_of(c, i) != 0;
+        if (is_now && !is_carved) {
             stack->peak = stack->live;
         }
         raise_to(&stack->alloc, &stack->live);
         raise_to(&stack->alloc, &stack->peak);
-        add_estimate(&snap->alloc, &stack->alloc);
+        if (!is_carved) {
+            add_estimate(&snap->alloc, &stack->alloc);
+        }
     }
     snap->bad_count += c->scan.bad_count;
 }
@@ -269,7 +336,10 @@ static int read_instant(struct capture *c)
 {
     c->cut_epoch = HS_CUT_OF_DEAD;
     load_peak(c);
-    int r = c->is_dead ? 0 : open_cut(c);
+    int r = hs_heap_peaks_load(c->region, &c->heaps);
+    if (r == 0 && !c->is_dead) {
+        r = open_cut(c);
+    }
     if (r < 0) {
         return r;
     }
@@ -289,12 +359,12 @@ static int read_instant(struct capture *c)
 static int read_with_peak(struct capture *c)
 {
     int r = 0;
-    for (unsigned i = 0; i < HS_PEAK_TRIES && !c->has_peak; i++) {
+    for (unsigned i = 0; i < HS_PEAK_TRIES && !c->are_peaks_stable; i++) {
         r = hs_region_refresh(c->region);
         if (r == 0) {
             r = read_instant(c);
         }
-        if (r < 0 || c->is_dead || c->peak_epoch == 0) {
+        if (r < 0 || c->is_dead || (c->peak_epoch == 0 && !c->heaps.has_carved)) {
             break;
         }
     }
@@ -313,7 +383,8 @@ int hs_capture(struct hs_region *region, bool is_dead, uint64_t now_mono_ns,
     if (r == 0) {
         c.snap->time_mono_ns = now_mono_ns;
         settle_totals(&c);
-        r = hs_capture_tables(region, c.stacks.data, c.scan.threads, c.scan.thread_count, c.snap);
+        r = hs_capture_tables(region, &c.stacks, &c.heaps, c.scan.threads, c.scan.thread_count,
+                              c.snap);
     }
     forget_scan(&c);
     free(c.before);

@@ -149,24 +149,24 @@ struct stack_head {
     uint16_t frame_count;
 };
 
-static struct stack_head *load_stack_heads(const struct hs_stack_v1 *stacks,
+static struct stack_head *load_stack_heads(const struct hs_region_map *stacks,
                                            struct hs_snapshot *snap)
 {
     struct stack_head *heads = calloc((size_t)snap->stack_count + 1, sizeof(*heads));
     for (uint32_t i = 0; heads && i < snap->stack_count; i++) {
+        const struct hs_stack_v1 *from = hs_region_map_at(stacks, i);
         /* ORDER stack: a stack with a hash is whole, and so are its frames and their modules. */
-        if (hs_load_acquire(&stacks[i].hash) == 0) {
+        if (hs_load_acquire(&from->hash) == 0) {
             continue;
         }
         struct hs_snap_stack *stack = &snap->stacks[i];
-        heads[i].frame_ids_idx = hs_load_relaxed(&stacks[i].frame_ids_idx);
-        heads[i].frame_count = hs_load_relaxed(&stacks[i].frame_count);
-        stack->type_id = hs_load_relaxed(&stacks[i].type_id);
-        stack->heap_id = hs_load_relaxed(&stacks[i].heap_id);
-        stack->end = hs_load_relaxed(&stacks[i].end);
-        stack->guessed_frame = hs_load_relaxed(&stacks[i].guessed_frame);
-        if (stack->heap_id >= HS_REGION_HEAPS || stack->end >= HS_STACK_END_N) {
-            stack->heap_id = 0;
+        heads[i].frame_ids_idx = hs_load_relaxed(&from->frame_ids_idx);
+        heads[i].frame_count = hs_load_relaxed(&from->frame_count);
+        stack->type_id = hs_load_relaxed(&from->type_id);
+        stack->heap_id = hs_load_relaxed(&from->heap_id);
+        stack->end = hs_load_relaxed(&from->end);
+        stack->guessed_frame = hs_load_relaxed(&from->guessed_frame);
+        if (stack->end >= HS_STACK_END_N) {
             stack->end = HS_STACK_END_BAD_INFO;
             snap->bad_count++;
         }
@@ -225,29 +225,6 @@ static int copy_threads(const struct hs_region *region, const struct hs_estimate
     }
     free(from);
     return r;
-}
-
-static int copy_heaps(const struct hs_region_header_v1 *header, struct hs_snapshot *snap)
-{
-    uint32_t count = 1;
-    for (uint32_t i = 0; i < HS_REGION_HEAPS; i++) {
-        count = header->heaps[i].name[0] ? i + 1 : count;
-    }
-    for (uint32_t i = 0; i < snap->stack_count; i++) {
-        count = snap->stacks[i].heap_id >= count ? snap->stacks[i].heap_id + 1U : count;
-    }
-    snap->heaps = calloc(count, sizeof(*snap->heaps));
-    if (!snap->heaps) {
-        return -ENOMEM;
-    }
-    snap->heap_count = count;
-    for (uint32_t i = 0; i < count; i++) {
-        memcpy(snap->heaps[i].name, header->heaps[i].name, sizeof(snap->heaps[i].name));
-        if (!snap->heaps[i].name[0]) {
-            snprintf(snap->heaps[i].name, sizeof(snap->heaps[i].name), "heap %u", i);
-        }
-    }
-    return 0;
 }
 
 /* Is this a reason for which a sample is not recorded, so that its weight is in lost_bytes? Of
@@ -335,7 +312,7 @@ static int copy_counters(const struct hs_region *region, struct hs_snapshot *sna
 
 static int copy_names(const struct hs_region *region, struct hs_snapshot *snap)
 {
-    const struct hs_region_header_v1 *header = &region->header;
+    const struct hs_region_header_v2 *header = &region->header;
     uint32_t cmdline_bytes = header->cmdline_bytes;
     memcpy(snap->comm, header->comm, sizeof(snap->comm));
     snap->pid = header->pid;
@@ -367,9 +344,9 @@ static int copy_names(const struct hs_region *region, struct hs_snapshot *snap)
     return r;
 }
 
-int hs_capture_tables(const struct hs_region *region, const struct hs_stack_v1 *stacks,
-                      const struct hs_estimate *thread_live, uint32_t thread_count,
-                      struct hs_snapshot *snap)
+int hs_capture_tables(const struct hs_region *region, const struct hs_region_map *stacks,
+                      const struct hs_heap_peaks *heaps, const struct hs_estimate *thread_live,
+                      uint32_t thread_count, struct hs_snapshot *snap)
 {
     struct hs_region now = *region;
     struct stack_head *heads = load_stack_heads(stacks, snap);
@@ -392,7 +369,7 @@ int hs_capture_tables(const struct hs_region *region, const struct hs_stack_v1 *
         r = copy_threads(&now, thread_live, thread_count, snap);
     }
     if (r == 0) {
-        r = copy_heaps(&now.header, snap);
+        r = hs_heap_peaks_fill(heaps, snap);
     }
     if (r == 0) {
         r = copy_counters(&now, snap);

@@ -14,12 +14,13 @@
 
 #include <stdint.h>
 
+#include "collect/region/heap_peaks.h"
 #include "collect/region/region_reader.h"
 #include "trace/snapshot.h"
 
 /* Copies the tables into *snap. `stacks`: the mapped section, snap->stack_count elements long;
- * snap->stacks[] has their figures already. `thread_live`: the live estimates by thread id,
- * `thread_count` of them. 0, or see Fails. */
-int hs_capture_tables(const struct hs_region *region, const struct hs_stack_v1 *stacks,
-                      const struct hs_estimate *thread_live, uint32_t thread_count,
-                      struct hs_snapshot *snap);
+ * snap->stacks[] has their figures already. `heaps`: as of the capture. `thread_live`: the live
+ * estimates by thread id, `thread_count` of them. 0, or see Fails. */
+int hs_capture_tables(const struct hs_region *region, const struct hs_region_map *stacks,
+                      const struct hs_heap_peaks *heaps, const struct hs_estimate *thread_live,
+                      uint32_t thread_count, struct hs_snapshot *snap);

@@ -118,22 +118,33 @@ static inline bool estimate(const struct hs_record_scan *scan, struct weight *ca
     return true;
 }
 
+static inline const struct hs_record_v1 *record_at(const struct hs_record_scan *scan, uint64_t i)
+{
+    return (const void *)((const char *)scan->records + i * scan->record_bytes);
+}
+
 /* Prefetches the sums of a later record: records are read in order, their stacks' sums are not. */
 static inline void prefetch_sums(const struct hs_record_scan *scan, uint64_t i)
 {
-    const struct hs_record_v1 *records = scan->records;
     if (i < scan->record_count) {
-        uint32_t stack_id = hs_load_relaxed(&records[i].stack_id);
+        uint32_t stack_id = hs_load_relaxed(&record_at(scan, i)->stack_id);
         if (stack_id < scan->stack_count) {
             __builtin_prefetch(&scan->sums[stack_id], 1);
         }
     }
 }
 
+/* The id + 1 of the carved heap that a stack belongs to; 0: it is no carved one. */
+static inline unsigned carved_heap(const struct hs_record_scan *scan, uint32_t stack_id)
+{
+    return hs_unlikely(scan->carved_heaps != NULL) && stack_id < scan->stack_count
+               ? scan->carved_heaps[stack_id]
+               : 0;
+}
+
 void hs_record_scan_run(struct hs_record_scan *scan)
 {
     static _Thread_local struct weight cache[HS_WEIGHT_CACHE];
-    const struct hs_record_v1 *records = scan->records;
     bool is_dead = scan->cut_epoch == HS_CUT_OF_DEAD;
     for (size_t i = 0; i < HS_WEIGHT_CACHE; i++) {
         cache[i].key = 0;
@@ -142,12 +153,13 @@ void hs_record_scan_run(struct hs_record_scan *scan)
         prefetch_sums(scan, i + HS_PREFETCH_AHEAD);
         struct record_view view;
         quad e;
-        if (!view_record(&records[i], &view)) {
+        if (!view_record(record_at(scan, i), &view)) {
             continue;
         }
+        unsigned carved = carved_heap(scan, view.stack_id);
+        uint64_t peak_epoch = carved ? scan->heaps[carved - 1].peak_epoch : scan->peak_epoch;
         bool is_live = is_in_cut(view.word, scan->cut_epoch, HS_RECORD_IN_SNAPSHOT);
-        bool is_peak =
-            scan->peak_epoch != 0 && is_in_cut(view.word, scan->peak_epoch, HS_RECORD_IN_PEAK);
+        bool is_peak = peak_epoch != 0 && is_in_cut(view.word, peak_epoch, HS_RECORD_IN_PEAK);
         if (!is_live && !is_peak) {
             continue;
         }
@@ -164,6 +176,8 @@ void hs_record_scan_run(struct hs_record_scan *scan)
         struct hs_stack_sums *sums = &scan->sums[view.stack_id];
         if (is_live) {
             add(&sums->live, &e);
+        }
+        if (is_live && !carved) {
             add(&scan->threads[view.thread_id < scan->thread_count ? view.thread_id : 0], &e);
         }
         if (is_peak) {

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "fmt/region_layout.h"
@@ -26,16 +27,21 @@ struct hs_stack_sums {
 struct hs_record_scan {
     /* in */
     const void *records; /* mapped; struct hs_record_v1 */
+    size_t record_bytes; /* distance of the records */
     uint64_t record_count;
     uint64_t cut_epoch;  /* or HS_CUT_OF_DEAD */
     uint64_t peak_epoch; /* 0: no peak */
+    /* By stack id: the heap's id + 1 if the heap is carved, otherwise 0. NULL: no heap is. */
+    const uint16_t *carved_heaps;
+    const struct hs_heap_v2 *heaps; /* of these */
     const uint64_t *interval_bytes;
     uint32_t interval_count;
     uint32_t stack_count;
     uint32_t thread_count;
     /* out, zeroed by the caller */
-    struct hs_stack_sums *sums;  /* indexed by stack id */
-    struct hs_estimate *threads; /* live estimates, indexed by thread id; at least one element */
+    struct hs_stack_sums *sums; /* indexed by stack id */
+    /* Live estimates of heaps that are not carved, indexed by thread id; at least one element. */
+    struct hs_estimate *threads;
     uint64_t bad_count;
 };
 

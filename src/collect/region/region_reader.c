@@ -14,6 +14,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include "rt/atomic.h"
 #include "rt/check.h"
 
 #define HS_PAGE_BYTES       4096U
@@ -22,6 +23,11 @@
 #define HS_REGION_SLACK     (UINT64_C(8) << 20)
 #define HS_SECTION_ALIGN    64U
 #define HS_HEADER_BYTES_MAX (UINT64_C(1) << 20)
+#define HS_ELEM_BYTES_MAX   4096U
+
+/* The header of either version begins with the same fields. */
+#define HS_HEADER_COMMON_BYTES offsetof(struct hs_region_header_v2, sections)
+_Static_assert(HS_HEADER_COMMON_BYTES == offsetof(struct hs_region_header_v1, sections), "common");
 
 /* Reads exactly `bytes`; a file that ends early is broken. */
 static int read_at(int fd, uint64_t off, void *ret_data, size_t bytes)
@@ -63,22 +69,27 @@ static const char *find_file_fault(int fd, uint64_t region_bytes, uint64_t *ret_
         return "its memory does not have the size that it claims";
     }
     if (region_bytes > HS_REGION_BYTES_MAX ||
-        region_bytes < HS_REGION_HEADER_OFF + sizeof(struct hs_region_header_v1)) {
+        region_bytes < HS_REGION_HEADER_OFF + HS_HEADER_COMMON_BYTES) {
         return "its memory has an impossible size";
     }
     *ret_bytes = region_bytes;
     return NULL;
 }
 
-static const char *find_section_fault(const struct hs_region *region, unsigned id,
-                                      struct hs_section_v1 *section, uint64_t *claimed_bytes)
+static const char *find_section_fault(const struct hs_region *region,
+                                      struct hs_region_header_v2 *header, unsigned id,
+                                      uint64_t *claimed_bytes)
 {
+    struct hs_section_v1 *section = &header->sections[id];
     uint64_t bytes, end;
-    if (section->elem_bytes != hs_section_elem_bytes(id)) {
+    uint32_t known_bytes = hs_section_elem_bytes(id);
+    bool may_be_longer = known_bytes >= 8;
+    if (section->elem_bytes < known_bytes || section->elem_bytes > HS_ELEM_BYTES_MAX ||
+        (section->elem_bytes != known_bytes && (!may_be_longer || section->elem_bytes % 8 != 0))) {
         return "a section has elements of an unknown size";
     }
     if (section->file_off % HS_SECTION_ALIGN != 0 ||
-        section->file_off < HS_REGION_HEADER_OFF + sizeof(struct hs_region_header_v1) ||
+        section->file_off < HS_REGION_HEADER_OFF + header->header_bytes ||
         __builtin_mul_overflow(section->max_count, (uint64_t)section->elem_bytes, &bytes) ||
         __builtin_add_overflow(section->file_off, bytes, &end) || end > region->file_bytes) {
         return "a section does not lie inside its memory";
@@ -91,21 +102,33 @@ static const char *find_section_fault(const struct hs_region *region, unsigned i
     return NULL;
 }
 
-static const char *find_header_fault(const struct hs_region *region,
-                                     struct hs_region_header_v1 *header)
+static const char *find_version_fault(const struct hs_region_header_v2 *header)
 {
-    uint64_t claimed_bytes = 0;
     if (header->magic != HS_REGION_MAGIC) {
         return "its memory is not a region";
     }
-    if (header->version != HS_REGION_VERSION) {
+    if (header->version != 1 && header->version != HS_REGION_VERSION) {
         return "its region has a version that this heapscope cannot read";
     }
-    if (header->header_bytes < sizeof(*header) || header->header_bytes > HS_HEADER_BYTES_MAX) {
+    size_t least_bytes = header->version == 1 ? sizeof(struct hs_region_header_v1)
+                                              : sizeof(struct hs_region_header_v2);
+    if (header->header_bytes < least_bytes || header->header_bytes > HS_HEADER_BYTES_MAX) {
         return "its region has an impossible header";
     }
-    for (unsigned id = 0; id < HS_SECTION_N; id++) {
-        const char *why = find_section_fault(region, id, &header->sections[id], &claimed_bytes);
+    return NULL;
+}
+
+static unsigned section_count(const struct hs_region_header_v2 *header)
+{
+    return header->version == 1 ? HS_SECTION_N_V1 : HS_SECTION_N;
+}
+
+static const char *find_content_fault(const struct hs_region *region,
+                                      struct hs_region_header_v2 *header)
+{
+    uint64_t claimed_bytes = 0;
+    for (unsigned id = 0; id < section_count(header); id++) {
+        const char *why = find_section_fault(region, header, id, &claimed_bytes);
         if (why) {
             return why;
         }
@@ -117,22 +140,25 @@ static const char *find_header_fault(const struct hs_region *region,
         header->interval_count = HS_REGION_INTERVALS;
     }
     header->comm[sizeof(header->comm) - 1] = '\0';
-    for (unsigned i = 0; i < HS_REGION_HEAPS; i++) {
-        header->heaps[i].name[sizeof(header->heaps[i].name) - 1] = '\0';
-    }
     return NULL;
 }
 
 static int load_header(struct hs_region *region, const char **ret_why)
 {
-    struct hs_region_header_v1 header;
-    int r = read_at(region->fd, HS_REGION_HEADER_OFF, &header, sizeof(header));
+    struct hs_region_header_v2 header = { .magic = 0 };
+    *ret_why = NULL;
+    int r = read_at(region->fd, HS_REGION_HEADER_OFF, &header, HS_HEADER_COMMON_BYTES);
     if (r < 0) {
         return r;
     }
-    *ret_why = find_header_fault(region, &header);
-    if (*ret_why) {
-        return -EPROTO;
+    *ret_why = find_version_fault(&header);
+    if (!*ret_why) {
+        r = read_at(region->fd, HS_REGION_HEADER_OFF + HS_HEADER_COMMON_BYTES, header.sections,
+                    section_count(&header) * sizeof(header.sections[0]));
+        *ret_why = r < 0 ? NULL : find_content_fault(region, &header);
+    }
+    if (r < 0 || *ret_why) {
+        return r < 0 ? r : -EPROTO;
     }
     region->header = header;
     return 0;
@@ -197,11 +223,74 @@ int hs_region_read(const struct hs_region *region, enum hs_section_id id, uint64
                    uint64_t count, void *ret_elements)
 {
     const struct hs_section_v1 *section = &region->header.sections[id];
+    uint32_t known_bytes = hs_section_elem_bytes(id);
     if (first > section->count || count > section->count - first) {
         return -ERANGE;
     }
-    return read_at(region->fd, section->file_off + first * section->elem_bytes, ret_elements,
-                   count * section->elem_bytes);
+    uint64_t off = section->file_off + first * section->elem_bytes;
+    if (section->elem_bytes == known_bytes) {
+        return read_at(region->fd, off, ret_elements, count * known_bytes);
+    }
+    int r = 0;
+    for (uint64_t i = 0; r == 0 && i < count; i++) {
+        r = read_at(region->fd, off + i * section->elem_bytes,
+                    (char *)ret_elements + i * known_bytes, known_bytes);
+    }
+    return r;
+}
+
+/* Version 1 has the names of its heaps in the header. */
+static int read_old_heaps(const struct hs_region *region, struct hs_heap_v2 *ret_heaps)
+{
+    struct hs_heap_v1 old[HS_REGION_HEAPS_V1];
+    int r = read_at(region->fd, HS_REGION_HEADER_OFF + offsetof(struct hs_region_header_v1, heaps),
+                    old, sizeof(old));
+    for (unsigned i = 0; r == 0 && i < HS_REGION_HEAPS_V1; i++) {
+        memcpy(ret_heaps[i].name, old[i].name, sizeof(old[i].name));
+        ret_heaps[i].flags = old[i].name[0] ? HS_HEAP_NAMED : 0;
+    }
+    return r < 0 ? r : HS_REGION_HEAPS_V1;
+}
+
+/* Finds out which of `count` elements are whole. */
+static int find_named(const struct hs_region *region, uint64_t count,
+                      struct hs_heap_v2 room[HS_REGION_HEAPS], bool ret_is_named[HS_REGION_HEAPS])
+{
+    int r = hs_region_read(region, HS_SECTION_HEAPS, 0, count, room);
+    for (uint64_t i = 0; r == 0 && i < count; i++) {
+        /* ORDER heap: an element that says so is whole in every later copy. */
+        ret_is_named[i] = (hs_load_acquire(&room[i].flags) & HS_HEAP_NAMED) != 0;
+    }
+    return r;
+}
+
+static int read_new_heaps(const struct hs_region *region, struct hs_heap_v2 *ret_heaps)
+{
+    bool is_named[HS_REGION_HEAPS] = { false };
+    uint64_t count = hs_region_count(region, HS_SECTION_HEAPS);
+    count = count < HS_REGION_HEAPS ? count : HS_REGION_HEAPS;
+    int r = find_named(region, count, ret_heaps, is_named);
+    if (r == 0) {
+        r = hs_region_read(region, HS_SECTION_HEAPS, 0, count, ret_heaps);
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        if (!is_named[i]) {
+            ret_heaps[i] = (struct hs_heap_v2){ .flags = 0 };
+        }
+    }
+    return r < 0 ? r : (int)count;
+}
+
+int hs_region_read_heaps(const struct hs_region *region,
+                         struct hs_heap_v2 ret_heaps[HS_REGION_HEAPS])
+{
+    memset(ret_heaps, 0, HS_REGION_HEAPS * sizeof(*ret_heaps));
+    int r = region->header.version == 1 ? read_old_heaps(region, ret_heaps)
+                                        : read_new_heaps(region, ret_heaps);
+    for (int i = 0; i < r; i++) {
+        ret_heaps[i].name[sizeof(ret_heaps[i].name) - 1] = '\0';
+    }
+    return r;
 }
 
 int hs_region_read_text(const struct hs_region *region, uint32_t off, size_t max_bytes,
@@ -228,9 +317,9 @@ int hs_region_map_section(const struct hs_region *region, enum hs_section_id id,
                           struct hs_region_map *ret_map)
 {
     const struct hs_section_v1 *section = &region->header.sections[id];
-    struct hs_region_map map = { .count = section->count };
+    struct hs_region_map map = { .count = section->count, .elem_bytes = section->elem_bytes };
     HS_ASSERT(section->count <= section->max_count &&
-              section->elem_bytes == hs_section_elem_bytes(id) &&
+              (section->elem_bytes >= hs_section_elem_bytes(id) || section->count == 0) &&
               section->file_off % HS_SECTION_ALIGN == 0);
     if (section->count > 0) {
         uint64_t skip = section->file_off % HS_PAGE_BYTES;

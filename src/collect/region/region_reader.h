@@ -13,9 +13,14 @@
  * that touching a hole of a mapped memfd allocates a page, and that a sparse file of terabytes is
  * cheap to make.
  *
+ * Versions. Both layouts are read, and the header is handed out in the form of version 2: sections
+ * that version 1 does not have are empty, and hs_region_read_heaps reads the heaps of either. A
+ * section may have longer elements than this program knows: their first fields are those that it
+ * knows.
+ *
  * Holds     a section that is handed out lies inside the file, is 64-byte aligned, and has elements
- *           of the size that this program was compiled with. Mappings never fault: the file is a
- *           sealed memfd on tmpfs.
+ *           at least as long as this program knows them. Mappings never fault: the file is a sealed
+ *           memfd on tmpfs.
  * Threads   one region, one thread; the writers are another process.
  * Fails     -EPROTO: not a region that this program can read (ret_why of open has the reason);
  *           otherwise -errno.
@@ -27,19 +32,21 @@
 #include <stdint.h>
 
 #include "fmt/region_layout.h"
+#include "fmt/region_layout_v1.h"
 
 struct hs_region {
     int fd; /* owned by this struct; -1: closed */
     uint64_t file_bytes;
     struct hs_region_control_v1 *control; /* mapped, shared, writable; never trusted */
-    struct hs_region_header_v1 header;    /* a checked copy, from the last open or refresh */
+    struct hs_region_header_v2 header;    /* a checked copy, from the last open or refresh */
 };
 
 /* Part of a section, mapped read-only. */
 struct hs_region_map {
     const void *data; /* NULL: the section is empty */
     uint64_t count;
-    void *base; /* start of the mapping */
+    size_t elem_bytes; /* distance of the elements */
+    void *base;        /* start of the mapping */
     size_t base_bytes;
 };
 
@@ -70,8 +77,19 @@ int hs_region_read(const struct hs_region *region, enum hs_section_id id, uint64
 int hs_region_read_text(const struct hs_region *region, uint32_t off, size_t max_bytes,
                         char **ret_text);
 
+/* Copies the heaps that have names; the others are zero. Returns how many elements were written, at
+ * most HS_REGION_HEAPS, or see Fails. */
+int hs_region_read_heaps(const struct hs_region *region,
+                         struct hs_heap_v2 ret_heaps[HS_REGION_HEAPS]);
+
 /* Maps a whole section, read-only. 0 or -errno. The caller calls hs_region_unmap. */
 int hs_region_map_section(const struct hs_region *region, enum hs_section_id id,
                           struct hs_region_map *ret_map);
 /* Removes the mapping. An empty map is allowed. */
 void hs_region_unmap(struct hs_region_map *map);
+
+/* Element `i` of a mapped section. */
+static inline const void *hs_region_map_at(const struct hs_region_map *map, uint64_t i)
+{
+    return (const char *)map->data + i * map->elem_bytes;
+}
