@@ -30,8 +30,11 @@
 #include <stdint.h>
 
 /* Environment of a profiled program. */
-#define HS_ENV_COLLECTOR  "HEAPSCOPE_COLLECTOR"  /* abstract socket name, without the leading NUL */
-#define HS_ENV_INTERVAL   "HEAPSCOPE_INTERVAL"   /* mean bytes between samples, decimal, >= 1 */
+#define HS_ENV_COLLECTOR "HEAPSCOPE_COLLECTOR" /* abstract socket name, without the leading NUL */
+#define HS_ENV_INTERVAL  "HEAPSCOPE_INTERVAL"  /* mean bytes between samples, decimal, >= 1 */
+/* Which heaps are recorded: PATTERN=BYTES,PATTERN=BYTES ...; the first that matches counts; 0: not
+ * recorded; without =BYTES as HS_ENV_INTERVAL says. Heaps that nothing matches are recorded. */
+#define HS_ENV_HEAPS      "HEAPSCOPE_HEAPS"
 #define HS_ENV_FOLLOW     "HEAPSCOPE_FOLLOW"     /* "0": only HS_ENV_FOLLOW_PID records; else "1" */
 #define HS_ENV_FOLLOW_PID "HEAPSCOPE_FOLLOW_PID" /* decimal, as the target sees itself */
 #define HS_ENV_SEED       "HEAPSCOPE_SEED"       /* the user's, for repeatable runs */

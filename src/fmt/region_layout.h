@@ -65,6 +65,8 @@
 
 /* `interval_bytes` of a client without a session: it records nothing. */
 #define HS_INTERVAL_OFF UINT64_C(0)
+/* Of a heap: the interval of the control page. */
+#define HS_INTERVAL_SAME UINT64_MAX
 
 /* A collector that changes a setting adds this to floor_bytes: it is more than any countdown. There
  * is room for four million changes. */
@@ -122,6 +124,7 @@ enum hs_stack_end {
 /* Flags of the control page. */
 enum hs_control_flag {
     HS_CONTROL_TIMED = 1U << 0, /* a share of the samples is timed: hs_thread_block_v1.timed_ns */
+    HS_CONTROL_NO_MALLOC = 1U << 1, /* malloc's heap is not recorded */
 };
 
 /* If a timed sample took longer than this, the thread was not running: the excess is not the
@@ -134,7 +137,15 @@ enum hs_control_flag {
 /* How heaps of some names are recorded. */
 struct hs_heap_rule_v2 {
     char pattern[HS_HEAP_NAME_BYTES]; /* * and ? stand for any characters and for one */
-    uint64_t interval_bytes;          /* HS_INTERVAL_OFF: they are not recorded */
+    uint64_t interval_bytes;          /* HS_INTERVAL_OFF: not at all; HS_INTERVAL_SAME */
+};
+
+/* Which heaps are recorded beside malloc's, and at which intervals. */
+struct hs_heap_selection_v2 {
+    uint64_t other_interval_bytes; /* of heaps that no rule names; as in a rule */
+    uint32_t rule_count;
+    uint32_t reserved;
+    struct hs_heap_rule_v2 rules[HS_REGION_HEAP_RULES]; /* the first that matches counts */
 };
 
 /* The control page: 4 KiB, which the collector maps writable too. */
@@ -175,14 +186,7 @@ struct hs_region_control_v1 {
     int64_t peak_most_bytes;
     int64_t peak_quantum_bytes; /* no thread's part was ever larger; 0: the client does not tell */
 
-    /* Since version 2: which of the heaps that the program registers are recorded, and how. The
-     * first rule whose pattern matches a heap's name has its interval; without one it is
-     * other_heaps_interval_bytes. HS_INTERVAL_OFF: such heaps are not recorded. (Heap 0 has
-     * interval_bytes.) */
-    uint64_t other_heaps_interval_bytes;
-    uint32_t heap_rule_count;
-    uint32_t reserved1;
-    struct hs_heap_rule_v2 heap_rules[HS_REGION_HEAP_RULES];
+    struct hs_heap_selection_v2 heap_selection; /* since version 2 */
 };
 
 /* Where a section lies in the file, and how long it is. */

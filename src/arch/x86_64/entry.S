@@ -63,6 +63,8 @@
     ENTRY hs_entry_pvalloc,        hs_slow_pvalloc,        %rsi
     ENTRY hs_entry_new,            hs_slow_new,            %r8
     ENTRY hs_entry_own,            hs_slow_own,            %r9
+    ENTRY hs_entry_report,         hs_slow_report,         %rcx
+    ENTRY hs_entry_report_sample,  hs_slow_report_sample,  %rcx
 
 /* syscall(), as the program calls it. It can have seven arguments, and the last is on the stack.
  * With fewer arguments that word is a local variable of the caller, to which another thread may be

@@ -41,6 +41,7 @@
 
 #include <time.h>
 
+#include "client/hooks/record_steps.h"
 #include "client/life/fork.h"
 #include "client/life/lifecycle.h"
 #include "client/tables/modules.h"
@@ -60,12 +61,6 @@ void hs_record_flush(void)
 
 /* --- samples ---------------------------------------------------------------------------------- */
 
-/* Reading the clock costs a twelfth of what a sample costs, and a thread that samples often would
- * read the same time again and again. So a thread reads it at every 16th sample. For a thread that
- * samples seldom, the collector, which polls the client now and then, leaves its time in the
- * control page. */
-#define CLOCK_SAMPLES 16U
-
 /* The samples that read the clock are also timed while a collector wants to know what samples cost.
  * CLOCK_MONOTONIC, and not the thread's CPU clock: reading that is a system call. */
 static HS_COLD uint64_t clock_ns(void)
@@ -75,16 +70,14 @@ static HS_COLD uint64_t clock_ns(void)
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-static HS_COLD void count_time(struct hs_thread *thread, uint64_t begin_ns)
+HS_COLD void hs_record_count_time(struct hs_thread *thread, uint64_t begin_ns)
 {
     uint64_t took_ns = clock_ns() - begin_ns;
     thread->block->timed_ns += took_ns < HS_TIMED_MAX_NS ? took_ns : HS_TIMED_MAX_NS;
     thread->block->timed_count++;
 }
 
-/* Sets the thread's milliseconds since recording began; reading the coarse clock is a read of the
- * vdso page. Returns the time in ns at which the sample began if it is to be timed, otherwise 0. */
-static __attribute__((noinline)) uint64_t look_at_clock(struct hs_thread *thread)
+__attribute__((noinline)) uint64_t hs_record_look_at_clock(struct hs_thread *thread)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
@@ -95,15 +88,7 @@ static __attribute__((noinline)) uint64_t look_at_clock(struct hs_thread *thread
     return hs_likely(!(flags & HS_CONTROL_TIMED)) ? 0 : clock_ns();
 }
 
-static inline uint32_t now_ms(const struct hs_thread *thread)
-{
-    uint32_t told_ms = hs_load_relaxed(&hs_control_page.control.collector_ms);
-    return thread->clock_ms > told_ms ? thread->clock_ms : told_ms;
-}
-
-/* If a table is full because the memory limit keeps it from growing, the loss is counted under
- * HS_LOSS_LIMIT. */
-static HS_COLD enum hs_loss reason_of(enum hs_loss loss)
+HS_COLD enum hs_loss hs_record_reason_of(enum hs_loss loss)
 {
     return loss == HS_LOSS_TABLE_FULL && hs_load_relaxed(&hs_region.is_at_limit) ? HS_LOSS_LIMIT
                                                                                  : loss;
@@ -113,8 +98,8 @@ static inline enum hs_loss record(struct hs_thread *thread, const void *ptr, siz
                                   const struct hs_sample *sample, const struct hs_regs *regs)
 {
     uint64_t begin_ns = 0;
-    if (hs_unlikely(--thread->name_countdown % CLOCK_SAMPLES == 0)) {
-        begin_ns = look_at_clock(thread);
+    if (hs_unlikely(--thread->name_countdown % HS_CLOCK_SAMPLES == 0)) {
+        begin_ns = hs_record_look_at_clock(thread);
         if (thread->name_countdown == 0) {
             hs_thread_refresh_name(thread);
         }
@@ -125,7 +110,7 @@ static inline enum hs_loss record(struct hs_thread *thread, const void *ptr, siz
         .size_bytes = size_bytes,
         .weight_bytes = sample->hits ? sample->hits * sample->interval_bytes : size_bytes,
         .stack_id = hs_call_stack_find(thread, regs),
-        .birth_ms = now_ms(thread),
+        .birth_ms = hs_record_now_ms(thread),
         .hits = sample->hits,
         .interval_idx = sample->interval_idx,
         /* ORDER cut: births of this epoch belong to the cuts announced from it on. */
@@ -133,33 +118,24 @@ static inline enum hs_loss record(struct hs_thread *thread, const void *ptr, siz
     };
     struct hs_totals_v1 *totals = hs_stack_totals(block.stack_id, block.epoch);
     if (hs_unlikely(!totals)) {
-        return reason_of(HS_LOSS_TABLE_FULL);
+        return hs_record_reason_of(HS_LOSS_TABLE_FULL);
     }
     __builtin_prefetch(totals, 1);
     enum hs_loss loss = hs_live_insert_at(thread, slot, &block);
     if (hs_unlikely(loss != HS_LOSS_N)) {
-        return reason_of(loss);
+        return hs_record_reason_of(loss);
     }
     hs_stack_add(totals, size_bytes, sample->hits, sample->interval_bytes);
     thread->block->sample_count++;
     thread->block->alloc_bytes += block.weight_bytes;
     if (hs_unlikely(begin_ns != 0)) {
-        count_time(thread, begin_ns);
+        hs_record_count_time(thread, begin_ns);
     }
     return HS_LOSS_N;
 }
 
-/* Called inside the guard, because a signal handler may have forked since the first check. A
- * handler that forks from here on sees that the thread is in our code, and its child will not write
- * to its parent's tables. */
-static inline bool is_still_on(void)
-{
-    return hs_lifecycle_is_on() || hs_lifecycle_follow_fork();
-}
-
-/* Counts a sample that could not be recorded: what it stands for is missing from all figures. */
-static HS_COLD void count_loss(enum hs_loss loss, uint64_t size_bytes, uint32_t hits,
-                               uint64_t interval_bytes)
+HS_COLD void hs_record_count_loss(enum hs_loss loss, uint64_t size_bytes, uint32_t hits,
+                                  uint64_t interval_bytes)
 {
     double count =
         hits ? hs_inverse_hit_probability((double)size_bytes / (double)interval_bytes) : 1;
@@ -174,13 +150,13 @@ void hs_record_alloc(const void *ptr, size_t size_bytes, const struct hs_sample 
     struct hs_frame_marker mark;
     struct hs_thread *thread = hs_thread_self();
     if (hs_likely(hs_reentry_guard_enter(&mark))) {
-        loss = hs_unlikely(!is_still_on()) ? HS_LOSS_N
-               : hs_likely(thread != NULL) ? record(thread, ptr, size_bytes, sample, regs)
-                                           : HS_LOSS_NO_THREAD_BLOCK;
+        loss = hs_unlikely(!hs_record_is_still_on()) ? HS_LOSS_N
+               : hs_likely(thread != NULL)           ? record(thread, ptr, size_bytes, sample, regs)
+                                                     : HS_LOSS_NO_THREAD_BLOCK;
         hs_reentry_guard_leave();
     }
     if (hs_unlikely(loss != HS_LOSS_N)) {
-        count_loss(loss, size_bytes, sample->hits, sample->interval_bytes);
+        hs_record_count_loss(loss, size_bytes, sample->hits, sample->interval_bytes);
     }
 }
 
@@ -206,8 +182,9 @@ static HS_COLD bool free_with_care(const void *ptr, struct hs_live_block *ret_bl
     }
     struct hs_frame_marker mark;
     bool is_outermost = hs_reentry_guard_enter(&mark);
-    bool was_recorded = is_still_on() && hs_live_remove(is_outermost ? hs_thread_self() : NULL,
-                                                        (uintptr_t)ptr, ret_block);
+    bool was_recorded =
+        hs_record_is_still_on() &&
+        hs_live_remove(is_outermost ? hs_thread_self() : NULL, (uintptr_t)ptr, ret_block);
     if (hs_likely(is_outermost)) {
         hs_reentry_guard_leave();
     }
@@ -252,8 +229,9 @@ void hs_record_put_back(const struct hs_live_block *removed)
         struct hs_live_block block = *removed;
         /* ORDER cut: as in record(). */
         block.epoch = hs_load_acquire(&hs_control_page.control.epoch);
-        if (is_still_on()) {
-            loss = thread ? reason_of(insert_again(thread, &block)) : HS_LOSS_NO_THREAD_BLOCK;
+        if (hs_record_is_still_on()) {
+            loss = thread ? hs_record_reason_of(insert_again(thread, &block))
+                          : HS_LOSS_NO_THREAD_BLOCK;
             if (thread) {
                 /* hs_record_free had counted it, but nothing was freed. */
                 thread->block->free_count--;
@@ -262,7 +240,7 @@ void hs_record_put_back(const struct hs_live_block *removed)
         hs_reentry_guard_leave();
     }
     if (hs_unlikely(loss != HS_LOSS_N)) {
-        count_loss(loss, removed->size_bytes, removed->hits,
-                   hs_region.header->interval_bytes[removed->interval_idx]);
+        hs_record_count_loss(loss, removed->size_bytes, removed->hits,
+                             hs_region.header->interval_bytes[removed->interval_idx]);
     }
 }

@@ -40,9 +40,7 @@ static inline uint64_t next_gap(struct hs_tls *tls)
     return thread->gap_bytes[left - 1];
 }
 
-/* Whether this thread may use the present region. Another session needs another region, in which
- * each thread begins anew. */
-static bool is_region_current(void)
+bool hs_sampler_is_region_current(void)
 {
     const struct hs_region_control_v1 *control = &hs_control_page.control;
     /* ORDER settings: the session that belongs to this generation. */
@@ -94,7 +92,7 @@ bool hs_sampler_hit(size_t size_bytes, struct hs_sample *ret_sample)
     bool is_outdated = tls->generation != hs_load_relaxed(&control->generation);
     if (hs_unlikely(is_outdated)) {
         is_on = is_on || hs_lifecycle_follow_fork();
-        if (!is_on || !is_region_current()) {
+        if (!is_on || !hs_sampler_is_region_current()) {
             /* Another thread is following or renewing at this moment, or that failed. */
             return false;
         }

@@ -49,6 +49,10 @@ struct hs_sample {
  * false. */
 bool hs_sampler_hit(size_t size_bytes, struct hs_sample *ret_sample);
 
+/* Whether this thread may use the present region. Another session needs another region, in which
+ * each thread begins anew: it is made here. Not from inside our own code. */
+bool hs_sampler_is_region_current(void);
+
 /* --- hot -------------------------------------------------------------------------------------- */
 
 /* Returns true if the allocation is not recorded; its size has been subtracted from the countdown.

@@ -94,6 +94,8 @@ void hs_env_read(struct hs_env *ret_env)
             env.is_willing = is_one_of(value, yes);
         } else if ((value = value_of(*envp, HS_ENV_INTERVAL)) != NULL) {
             parse(value, &env.interval_bytes);
+        } else if ((value = value_of(*envp, HS_ENV_HEAPS)) != NULL) {
+            env.heaps = value;
         } else if ((value = value_of(*envp, HS_ENV_SEED)) != NULL) {
             env.has_seed = parse(value, &env.seed);
         } else if ((value = value_of(*envp, HS_ENV_FOLLOW)) != NULL) {

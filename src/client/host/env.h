@@ -19,6 +19,7 @@ struct hs_env {
     /* false: nothing is recorded, and the process announces itself to no collector */
     bool is_profileable;
     bool is_willing;         /* the environment says that the process may be profiled */
+    const char *heaps;       /* rules; NULL: all heaps are recorded */
     uint64_t interval_bytes; /* 0: none, or not a number */
     uint64_t seed;
     bool has_seed;

@@ -18,6 +18,7 @@
 #include "client/host/linkmap.h"
 #include "client/host/real.h"
 #include "client/host/sandbox.h"
+#include "client/life/api_table.h"
 #include "client/life/lifecycle.h"
 #include "client/life/register.h"
 #include "client/patch/exports.h"
@@ -113,6 +114,7 @@ static int attach(struct hs_attach_v1 *args)
         hs_sys_close(fd);
         return -EAGAIN;
     }
+    hs_api_table_find_all();
     if (!hs_sandbox_is_tight()) {
         hs_exports_redirect();
     }
@@ -155,6 +157,7 @@ static void refresh_locked(void *ctx)
 {
     struct locked_call *locked = ctx;
     hs_patch_apply(&locked->counts);
+    hs_api_table_find_all();
 }
 
 /* These functions leave the program's errno unchanged, like all of our code. */

@@ -7,6 +7,9 @@
 #include <sys/mman.h>
 
 #include "client/host/pages.h"
+#include "client/tables/heap_blocks.h"
+#include "client/tables/heap_peak.h"
+#include "client/tables/heaps.h"
 #include "client/tables/live.h"
 #include "client/tables/locate.h"
 #include "client/tables/modules.h"
@@ -30,10 +33,11 @@ struct copy {
     uint32_t *new_ids; /* by old id, + 1; 0: not inherited */
     uint64_t old_count;
     struct hs_record_v1 *records;
-    uint32_t count;      /* of records, including those that could not be recovered */
-    uint64_t kept_count; /* blocks that the child has inherited, */
-    uint64_t lost_count; /* and those that could not be recovered */
-    uint64_t live_bytes;
+    uint32_t count;       /* of records, including those that could not be recovered */
+    uint64_t kept_count;  /* blocks that the child has inherited, */
+    uint64_t lost_count;  /* and those that could not be recovered */
+    uint64_t live_bytes;  /* of heaps that are not carved */
+    uint64_t alloc_bytes; /* weight of all blocks */
 };
 
 /* Maps a part of the new file, for writing. Sections begin at a page. */
@@ -98,6 +102,14 @@ static bool is_from_before(const struct copy *c, uint64_t word)
     return HS_RECORD_STATE(word) == HS_RECORD_ALIVE && HS_RECORD_EPOCH(word) <= c->moment->epoch;
 }
 
+/* Does a block have this hash, in malloc's index or in that of the other heaps? */
+static bool is_hash_of(const struct hs_record_v1 *record, uint32_t hash)
+{
+    uint8_t heap_id = hs_region_heap_of(record);
+    return hash ==
+           (heap_id == 0 ? hs_locate_hash(record->addr) : hs_heap_hash(heap_id, record->addr));
+}
+
 /* Copies a record that does not change meanwhile. False: it belongs to another block by now, or to
  * none. */
 static bool read_record(const struct copy *c, uint32_t id, uint32_t hash,
@@ -116,7 +128,7 @@ static bool read_record(const struct copy *c, uint32_t id, uint32_t hash,
         ret_record->stack_id = hs_load_acquire(&record->stack_id);
         ret_record->word = word;
         if (hs_load_relaxed(&record->word) == word) {
-            return hs_locate_hash(ret_record->addr) == hash;
+            return is_hash_of(ret_record, hash);
         }
     }
     return false;
@@ -138,7 +150,7 @@ static uint32_t inherit(void *ctx, uint32_t hash, uint32_t old_id)
             *record = (struct hs_record_v1){ .addr = hash };
         }
         HS_ASSERT(record->word == 0 ||
-                  (is_from_before(c, record->word) && hs_locate_hash(record->addr) == hash));
+                  (is_from_before(c, record->word) && is_hash_of(record, hash)));
         record->birth_ms = 0;
         c->new_ids[old_id] = ++c->count;
     }
@@ -161,12 +173,14 @@ static void read_death(struct copy *c, uint64_t number)
         return;
     }
     struct hs_record_v1 *record = &c->records[c->new_ids[old_id] - 1];
-    uint64_t hash = record->word != 0 ? hs_locate_hash(record->addr) : record->addr;
+    const struct hs_record_v1 dead = {
+        .addr = addr, .size_thread = size_thread, .stack_id = stack_id, .word = word
+    };
+    bool is_same = record->word != 0 ? record->addr == addr && record->stack_id == stack_id
+                                     : is_hash_of(&dead, (uint32_t)record->addr);
     HS_ASSERT(c->new_ids[old_id] <= c->count);
-    if (hs_locate_hash(addr) == hash && hs_load_relaxed(&death->tag) == tag) {
-        *record = (struct hs_record_v1){
-            .addr = addr, .size_thread = size_thread, .stack_id = stack_id, .word = word
-        };
+    if (is_same && hs_load_relaxed(&death->tag) == tag) {
+        *record = dead;
     }
 }
 
@@ -194,6 +208,7 @@ static bool copy_records(struct copy *c)
     bool is_ok = c->records && c->new_ids;
     if (is_ok) {
         hs_locate_renumber(inherit, c);
+        hs_heap_blocks_renumber(inherit, c);
         read_deaths(c);
     }
     for (uint32_t i = 0; is_ok && i < c->count; i++) {
@@ -229,6 +244,7 @@ static bool write_head(const struct copy *c)
     /* Valid until the child's own collector changes them. */
     control->flags = hs_load_relaxed(&old->flags);
     control->region_limit_bytes = hs_load_relaxed(&old->region_limit_bytes);
+    control->heap_selection = old->heap_selection;
     control->session = hs_region.session;
     control->epoch = c->moment->epoch + 2;
     struct hs_region_header_v2 *header = (void *)(part + HS_REGION_HEADER_OFF);
@@ -260,9 +276,24 @@ static void add_inherited(uint32_t stack_id, const struct hs_record_v1 *record)
     }
 }
 
+/* Adds an inherited block to the live total of its carved heap, or of the process. */
+static void count_live(struct copy *c, const struct hs_record_v1 *record)
+{
+    struct hs_heap_v2 *heap = hs_heaps_element(hs_region_heap_of(record));
+    uint64_t weight_bytes = hs_live_weight(record, record->word);
+    c->alloc_bytes += weight_bytes;
+    hs_shared_add(&heap->alloc_bytes, hs_region_heap_of(record) != 0 ? weight_bytes : 0);
+    if (hs_heap_peak_is_own(heap)) {
+        hs_heap_peak_add(heap, (int64_t)weight_bytes);
+    } else {
+        c->live_bytes += weight_bytes;
+    }
+}
+
 /* The region is mapped now; completes what describes the child. */
 static void settle(struct copy *c)
 {
+    hs_heaps_write_all();
     for (uint32_t i = 0; i < c->count; i++) {
         const struct hs_record_v1 *record = hs_region_record(i);
         struct hs_totals_v1 *totals =
@@ -273,7 +304,7 @@ static void settle(struct copy *c)
             hs_stack_add(totals, HS_RECORD_SIZE(record->size_thread), HS_RECORD_HITS(record->word),
                          hs_region.header->interval_bytes[HS_RECORD_INTERVAL(record->word)]);
             add_inherited(record->stack_id, record);
-            c->live_bytes += hs_live_weight(record, record->word);
+            count_live(c, record);
         }
     }
     hs_control_page.control.live_bytes = (int64_t)c->live_bytes;
@@ -284,6 +315,7 @@ static void settle(struct copy *c)
         }
     }
     hs_record_pool_forget_all();
+    hs_heap_peak_forget_all();
     hs_modules_forget_adder();
     hs_thread_follow_fork(c->moment->self);
     struct hs_thread_block_v1 *block = hs_region_at(HS_SECTION_BLOCKS, 0);
@@ -291,16 +323,16 @@ static void settle(struct copy *c)
         block->sample_count = c->kept_count;
         block->inherited_count = c->kept_count;
         block->is_inherited_known = 1;
-        block->alloc_bytes = c->live_bytes;
+        block->alloc_bytes = c->alloc_bytes;
         block->lost_count[HS_LOSS_INHERITED] = c->lost_count;
     }
 }
 
 static bool copy_all(struct copy *c)
 {
-    static const enum hs_section_id plain[] = { HS_SECTION_THREADS,   HS_SECTION_MODULES,
-                                                HS_SECTION_BYTES,     HS_SECTION_FRAMES,
-                                                HS_SECTION_FRAME_IDS, HS_SECTION_HEAPS };
+    static const enum hs_section_id plain[] = { HS_SECTION_THREADS, HS_SECTION_MODULES,
+                                                HS_SECTION_BYTES, HS_SECTION_FRAMES,
+                                                HS_SECTION_FRAME_IDS };
     for (unsigned i = 0; i < HS_COUNT_OF(plain); i++) {
         if (!copy_plain(c, plain[i])) {
             return false;

@@ -10,12 +10,15 @@
 #include "client/host/linkmap.h"
 #include "client/host/real.h"
 #include "client/host/sandbox.h"
+#include "client/life/api_table.h"
 #include "client/life/collector_connect.h"
 #include "client/life/fork.h"
 #include "client/life/process_info.h"
 #include "client/life/quiesce.h"
 #include "client/life/register.h"
 #include "client/patch/exports.h"
+#include "client/tables/heap_blocks.h"
+#include "client/tables/heaps.h"
 #include "client/tables/live.h"
 #include "client/tables/modules.h"
 #include "client/tables/region.h"
@@ -23,6 +26,7 @@
 #include "client/tables/stacks.h"
 #include "client/thread/call_stack.h"
 #include "client/thread/countdown.h"
+#include "client/thread/heap_countdown.h"
 #include "client/thread/stackmem.h"
 #include "client/thread/thread.h"
 #include "fmt/ctl_layout.h"
@@ -48,6 +52,7 @@ static void watch_forks(void);
 
 static bool start_tables(void)
 {
+    hs_heaps_write_all();
     return hs_modules_init() && hs_stacks_init() && hs_live_init() && hs_call_stack_init();
 }
 
@@ -57,9 +62,11 @@ static void empty_tables(void)
     hs_region_abandon();
     hs_fork_forget();
     hs_live_clear();
+    hs_heap_blocks_clear();
     hs_stacks_clear();
     hs_call_stack_clear();
-    HS_ASSERT_SLOW(hs_sandbox_is_tight() || (hs_live_is_valid() && hs_stacks_is_valid()));
+    HS_ASSERT_SLOW(hs_sandbox_is_tight() ||
+                   (hs_live_is_valid() && hs_heap_blocks_is_valid() && hs_stacks_is_valid()));
     has_tables = false;
 }
 
@@ -137,6 +144,9 @@ static void set_settings(const struct hs_env *env, const struct hs_collector_con
     hs_countdown_seed(seed_of(env));
     keep_name(collector->name);
     is_following = env->follow_pid == 0;
+    if (env->heaps) {
+        hs_heaps_select(env->heaps);
+    }
     hs_region_set_interval(collector->interval_bytes);
 }
 
@@ -244,6 +254,7 @@ static HS_COLD void start_once(void)
     if (start_by_environment() == 0) {
         is_unseen[HS_LOSS_UNSEEN_SYMBOLS] = hs_exports_redirect && !hs_exports_redirect();
         turn_on();
+        hs_api_table_find();
     } else {
         hs_life_state_set(HS_LIFE_OFF);
     }
@@ -375,6 +386,8 @@ static void wait_in_child(void)
 {
     hs_life_state_set(HS_LIFE_WAITING);
     hs_countdown_follow_fork();
+    hs_heap_countdown_follow_fork();
+    hs_api_table_follow_fork();
 }
 
 /* In a child whose signal handler forked while it interrupted our code: records nothing. */
@@ -382,6 +395,7 @@ static void leave_in_child(void)
 {
     leave_parent();
     hs_region_abandon();
+    hs_api_table_follow_fork();
 }
 
 /* Waits while another thread begins. It cannot be interrupted by a signal handler, so a short wait

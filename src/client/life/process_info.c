@@ -17,17 +17,6 @@ static uint32_t put_text(const char *text)
     return hs_region_put_bytes(text, len);
 }
 
-static void name_malloc_heap(void)
-{
-    const char name[] = "libc.malloc";
-    struct hs_heap_v2 *heap = hs_region_at(HS_SECTION_HEAPS, 0);
-    for (unsigned i = 0; i < sizeof(name); i++) {
-        heap->name[i] = name[i];
-    }
-    /* ORDER heap: the element is whole. */
-    hs_store_release(&heap->flags, HS_HEAP_NAMED);
-}
-
 void hs_process_info_write_late(struct hs_region_header_v2 *header)
 {
     char exe[1024];
@@ -35,7 +24,6 @@ void hs_process_info_write_late(struct hs_region_header_v2 *header)
     exe[len > 0 ? len : 0] = '\0';
     header->exe_off = len > 0 ? put_text(exe) : 0;
     header->real_malloc_module = hs_modules_id_at((const void *)hs_real.malloc);
-    name_malloc_heap();
 }
 
 void hs_process_info_write(struct hs_region_header_v2 *header, const struct hs_env *env)

@@ -153,7 +153,8 @@ bool hs_live_is_valid(void)
     uint64_t count = hs_region.header ? hs_region.header->sections[HS_SECTION_RECORDS].count : 0;
     for (uint32_t id = 0; id < count; id++) {
         const struct hs_record_v1 *record = hs_region_record(id);
-        if (record && HS_RECORD_STATE(record->word) == HS_RECORD_ALIVE) {
+        if (record && HS_RECORD_STATE(record->word) == HS_RECORD_ALIVE &&
+            hs_region_heap_of(record) == 0) {
             alive_count++;
             if (!hs_filter_test(record->addr)) {
                 return false;

@@ -97,8 +97,8 @@ void hs_live_remove_duplicate(struct hs_thread *thread, uintptr_t addr);
 void hs_live_unfilter(uintptr_t addr, uint64_t size_bytes);
 
 /* For assertions: returns whether all parts are valid, the filter's bit is set for each ALIVE
- * record, and no other bit is set (unless blocks may share bits). No thread may use the table
- * meanwhile, and no operation may have been abandoned in it. */
+ * record of malloc's heap, and no other bit is set (unless blocks may share bits). No thread may
+ * use the table meanwhile, and no operation may have been abandoned in it. */
 bool hs_live_is_valid(void);
 
 /* --- hot -------------------------------------------------------------------------------------- */
@@ -209,19 +209,27 @@ static inline uint64_t hs_live_weight(const struct hs_record_v1 *record, uint64_
     return sampled_bytes + (size_bytes & -(uint64_t)(hits == 0));
 }
 
-/* The cuts that contain a block which dies now, as state bits of its record. 0: no cut needs it. */
-static inline unsigned hs_live_cuts(uint64_t birth_epoch)
+/* The cuts that contain a block which dies now, as state bits of its record. 0: no cut needs it.
+ * `peak_epoch`, `snapshot_epoch`: the cuts in use; 0: none. */
+static inline unsigned hs_live_cuts_of(uint64_t birth_epoch, uint64_t peak_epoch,
+                                       uint64_t snapshot_epoch)
 {
-    const struct hs_region_control_v1 *control = &hs_control_page.control;
-    uint64_t snapshot = hs_load_relaxed(&control->snapshot_epoch);
     unsigned state = 0;
-    if (birth_epoch <= hs_load_relaxed(&control->peak_epoch)) {
+    if (birth_epoch <= peak_epoch) {
         state |= HS_RECORD_DEAD | HS_RECORD_IN_PEAK;
     }
-    if (hs_unlikely(snapshot != 0) && birth_epoch <= snapshot) {
+    if (hs_unlikely(snapshot_epoch != 0) && birth_epoch <= snapshot_epoch) {
         state |= HS_RECORD_DEAD | HS_RECORD_IN_SNAPSHOT;
     }
     return state;
+}
+
+/* The same for a block of malloc's. */
+static inline unsigned hs_live_cuts(uint64_t birth_epoch)
+{
+    const struct hs_region_control_v1 *control = &hs_control_page.control;
+    uint64_t snapshot_epoch = hs_load_relaxed(&control->snapshot_epoch);
+    return hs_live_cuts_of(birth_epoch, hs_load_relaxed(&control->peak_epoch), snapshot_epoch);
 }
 
 /* hs_live_remove for the most frequent case: a block that this thread recorded recently, and that

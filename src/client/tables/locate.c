@@ -278,7 +278,8 @@ bool hs_locate_is_valid(void)
     uint64_t record_count = hs_region.header->sections[HS_SECTION_RECORDS].count;
     for (uint32_t id = 0; id < record_count; id++) {
         const struct hs_record_v1 *record = hs_region_record(id);
-        alive_count += record && HS_RECORD_STATE(record->word) == HS_RECORD_ALIVE;
+        alive_count += record && HS_RECORD_STATE(record->word) == HS_RECORD_ALIVE &&
+                       hs_region_heap_of(record) == 0;
     }
     return examined.is_valid && examined.count == alive_count;
 }

@@ -29,10 +29,10 @@ static void raise_quantum(struct hs_region_control_v1 *control, int64_t total)
     }
 }
 
-static void raise_most(struct hs_region_control_v1 *control, int64_t total)
+void hs_peak_raise(int64_t *value, int64_t total)
 {
-    int64_t old = hs_load_relaxed(&control->peak_most_bytes);
-    while (total > old && !hs_cas_relaxed(&control->peak_most_bytes, &old, total)) {
+    int64_t old = hs_load_relaxed(value);
+    while (total > old && !hs_cas_relaxed(value, &old, total)) {
     }
 }
 
@@ -49,31 +49,38 @@ HS_COLD void hs_peak_note(void)
 {
     struct hs_region_control_v1 *control = &hs_control_page.control;
     const struct hs_thread *self = hs_tls.self;
-    raise_most(control,
-               hs_load_relaxed(&control->live_bytes) + (self ? self->block->live_bytes : 0));
+    hs_peak_raise(&control->peak_most_bytes,
+                  hs_load_relaxed(&control->live_bytes) + (self ? self->block->live_bytes : 0));
 }
 
-/* Takes the cut. Only one thread at a time. */
-static void mark(struct hs_region_control_v1 *control, int64_t total)
+void hs_peak_take_cut(uint64_t *peak_epoch, int64_t *peak_bytes, uint64_t *peak_time_ns,
+                      int64_t total)
 {
+    struct hs_region_control_v1 *control = &hs_control_page.control;
     /* The cut is announced before the epoch moves on, so that no block dies in between without
      * leaving its record. Peaks raise the epoch by 2: see "Totals" in fmt/region_layout.h. */
     uint64_t epoch = hs_load_relaxed(&control->epoch);
     /* If a snapshot moves the epoch on meanwhile, the announced epoch is not our cut, even if a
      * thread has seen it. */
-    hs_store_relaxed(&control->peak_time_ns, 0);
+    hs_store_relaxed(peak_time_ns, 0);
     /* ORDER peak-final: no time before a cut that may yet change. */
     hs_fence_release();
     do {
-        hs_store_relaxed(&control->peak_epoch, epoch);
+        hs_store_relaxed(peak_epoch, epoch);
         /* ORDER cut: the announced cut is seen by every thread that sees the next epoch. */
     } while (!hs_cas_acq_rel(&control->epoch, &epoch, epoch + 2));
-    hs_store_relaxed(&control->peak_bytes, total);
+    hs_store_relaxed(peak_bytes, total);
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
     /* ORDER peak-final: the cut before the time that says that it stays. */
-    hs_store_release(&control->peak_time_ns,
+    hs_store_release(peak_time_ns,
                      (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec);
+}
+
+/* Takes the cut of the process's peak. */
+static void mark(struct hs_region_control_v1 *control, int64_t total)
+{
+    hs_peak_take_cut(&control->peak_epoch, &control->peak_bytes, &control->peak_time_ns, total);
 }
 
 HS_COLD void hs_peak_mark(struct hs_thread *thread)
@@ -86,7 +93,7 @@ HS_COLD void hs_peak_mark(struct hs_thread *thread)
         return;
     }
     /* Done first: a thread that loses the race below has seen this total all the same. */
-    raise_most(control, seen);
+    hs_peak_raise(&control->peak_most_bytes, seen);
     uint32_t tid = thread->block->tid;
     uint32_t owner = 0;
     /* ORDER peak-mark: what the last marker wrote. If the owner is this thread, a longjmp left the
@@ -98,7 +105,7 @@ HS_COLD void hs_peak_mark(struct hs_thread *thread)
     hs_peak_flush(thread);
     int64_t total = hs_load_relaxed(&control->live_bytes);
     if (total > hs_load_relaxed(&control->peak_bytes)) {
-        raise_most(control, total);
+        hs_peak_raise(&control->peak_most_bytes, total);
         mark(control, total);
     }
     /* ORDER peak-mark: our cut before the next marker's. */

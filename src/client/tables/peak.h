@@ -24,6 +24,14 @@ void hs_peak_flush(struct hs_thread *thread);
  * taken. Only notes the total, so that a lower peak is not called exact. */
 void hs_peak_note(void);
 
+/* Raises *value to `total` if it is lower. */
+void hs_peak_raise(int64_t *value, int64_t total);
+
+/* Takes a cut at this moment: writes its epoch, the total, and the time. One thread at a time for
+ * each peak. */
+void hs_peak_take_cut(uint64_t *peak_epoch, int64_t *peak_bytes, uint64_t *peak_time_ns,
+                      int64_t total);
+
 /* --- hot -------------------------------------------------------------------------------------- */
 
 /* Adds the weight of a block that was born, or subtracts that of one that died. */

@@ -160,6 +160,7 @@ static void start_head(struct hs_region_control_v1 *control, struct hs_region_he
     header->sections[HS_SECTION_BYTES].count = 1;
     header->sections[HS_SECTION_THREADS].count = 1;
     header->sections[HS_SECTION_HEAPS].count = 1; /* malloc's */
+    control->heap_selection.other_interval_bytes = HS_INTERVAL_SAME;
     control->epoch = 2;
     control->magic = HS_REGION_MAGIC;
 }
@@ -218,6 +219,8 @@ static int write_head(int fd)
     control->generation = hs_region.old_generation + 1;
     control->session = hs_region.session;
     start_head(control, (void *)(va + (long)HS_REGION_HEADER_OFF));
+    control->flags = hs_region.old_flags;
+    control->heap_selection = hs_region.old_selection;
     hs_sys_munmap((void *)va, bytes);
     return 0;
 }
@@ -292,6 +295,10 @@ void hs_region_forget(void)
     }
     if (control->generation > hs_region.old_generation) {
         hs_region.old_generation = control->generation;
+    }
+    if (control->magic == HS_REGION_MAGIC) {
+        hs_region.old_flags = control->flags & HS_CONTROL_NO_MALLOC;
+        hs_region.old_selection = control->heap_selection;
     }
     map_nothing(&hs_control_page, HS_CONTROL_PAGE_BYTES);
 }

@@ -45,6 +45,9 @@ struct hs_region {
     /* The highest values of the control pages that hs_region_forget removed. */
     uint64_t old_floor_bytes;
     uint32_t old_generation;
+    /* The settings of heaps in the last control page that hs_region_forget removed. */
+    uint32_t old_flags;
+    struct hs_heap_selection_v2 old_selection;
     uint32_t session; /* the session that the region serves */
     int64_t start_ms; /* the header's start time; births are counted from it */
 };
@@ -157,6 +160,13 @@ static inline uint32_t hs_region_record_id(const struct hs_record_v1 *record)
 static inline struct hs_stack_v1 *hs_region_stack(uint32_t id)
 {
     return hs_region_at(HS_SECTION_STACKS, id);
+}
+
+/* The id of the heap that a record's block belongs to, which its stack says. */
+static inline uint8_t hs_region_heap_of(const struct hs_record_v1 *record)
+{
+    const struct hs_stack_v1 *stack = hs_region_stack(hs_load_relaxed(&record->stack_id));
+    return stack ? hs_load_relaxed(&stack->heap_id) : 0;
 }
 
 /* The frame of this id, or NULL. */

@@ -69,7 +69,7 @@ static inline bool is_stack(void *ctx, uint32_t id)
     const struct hs_stack_v1 *stack = hs_region_stack(id);
     if (!stack || stack->hash != match->hash || stack->frame_count != key->frame_count ||
         stack->heap_id != key->heap_id || stack->type_id != key->type_id ||
-        stack->end != key->end) {
+        stack->end != key->end || stack->base_id != 0) {
         return false;
     }
     const uint32_t *ids = hs_region_at(HS_SECTION_FRAME_IDS, stack->frame_ids_idx);
@@ -133,6 +133,57 @@ uint32_t hs_stack_intern(const struct hs_stack_key *key)
     return append(key, match.hash);
 }
 
+static inline bool is_derived(void *ctx, uint32_t id)
+{
+    const struct hs_stack_v1 *want = ctx;
+    const struct hs_stack_v1 *stack = hs_region_stack(id);
+    return stack && stack->hash == want->hash && stack->base_id == want->base_id &&
+           stack->heap_id == want->heap_id && stack->type_id == want->type_id &&
+           stack->scope_id == want->scope_id;
+}
+
+static uint64_t hash_derived(const struct hs_stack_v1 *stack)
+{
+    uint64_t hash = (uint64_t)stack->base_id << 32 | stack->type_id;
+    hash = hs_mix64(hs_hash_step(hash, (uint64_t)stack->heap_id << 32 | stack->scope_id));
+    return hash ? hash : 1;
+}
+
+static HS_COLD uint32_t append_derived(const struct hs_stack_v1 *want)
+{
+    uint64_t id = hs_region_take(HS_SECTION_STACKS, 1);
+    struct hs_stack_v1 *stack = id == UINT64_MAX ? NULL : hs_region_stack((uint32_t)id);
+    const struct hs_stack_v1 *base = hs_region_stack(want->base_id - 1);
+    if (!stack || !base) {
+        return HS_ID_NONE;
+    }
+    stack->frame_ids_idx = base->frame_ids_idx;
+    stack->frame_count = base->frame_count;
+    stack->end = base->end;
+    stack->guessed_frame = base->guessed_frame;
+    stack->heap_id = want->heap_id;
+    stack->type_id = want->type_id;
+    stack->scope_id = want->scope_id;
+    stack->base_id = want->base_id;
+    /* ORDER stack: frames and key before the hash that says it is whole. */
+    hs_store_release(&stack->hash, want->hash);
+    hs_index_insert(&stack_index, (uint32_t)(want->hash >> 32), (uint32_t)id);
+    return (uint32_t)id;
+}
+
+uint32_t hs_stack_derive(uint32_t base_id, uint8_t heap_id, uint32_t type_id, uint32_t scope_id)
+{
+    struct hs_stack_v1 want = {
+        .base_id = base_id + 1, .heap_id = heap_id, .type_id = type_id, .scope_id = scope_id
+    };
+    uint64_t found;
+    want.hash = hash_derived(&want);
+    if (hs_index_find(&stack_index, (uint32_t)(want.hash >> 32), is_derived, &want, &found)) {
+        return (uint32_t)found - 1;
+    }
+    return append_derived(&want);
+}
+
 void hs_stack_add_sampled(struct hs_totals_v1 *totals, uint64_t size_bytes, uint32_t hits,
                           uint64_t interval_bytes)
 {
@@ -173,6 +224,11 @@ static bool is_stack_valid(const struct hs_stack_v1 *stack)
     if (stack->hash == 0 || end > hs_region.header->sections[HS_SECTION_FRAME_IDS].count ||
         stack->end >= HS_STACK_END_N) {
         return stack->hash == 0; /* the thread that took it found no room for the rest */
+    }
+    if (stack->base_id != 0) {
+        const struct hs_stack_v1 *base = hs_region_stack(stack->base_id - 1);
+        return base && base->base_id == 0 && base->frame_ids_idx == stack->frame_ids_idx &&
+               base->frame_count == stack->frame_count && hash_derived(stack) == stack->hash;
     }
     const struct hs_stack_key key = {
         .frame_ids = hs_region_at(HS_SECTION_FRAME_IDS, stack->frame_ids_idx),

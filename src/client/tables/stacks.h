@@ -1,10 +1,12 @@
 /*
  * The frame table and the stack table: each frame and each stack is stored once.
  *
- * A frame is a code address in a module. A stack is a list of frame ids, a heap and a type, with
- * the totals of what was allocated through it. Both tables are append-only in the region, and
- * entries are found again through private indexes (index.h). Two threads that meet a new entry at
- * the same time may store it twice; the collector adds equal stacks up.
+ * A frame is a code address in a module. A stack is a list of frame ids, a heap, a type and a
+ * scope, with the totals of what was allocated through it. A stack of another heap than malloc's
+ * shares the frames of a stack of malloc's, its base: one walk serves all heaps. Both tables are
+ * append-only in the region, and entries are found again through private indexes (index.h). Two
+ * threads that meet a new entry at the same time may store it twice; the collector adds equal
+ * stacks up.
  *
  * Threads   any; lock-free; async-signal-safe.
  * Fails     UINT32_MAX (HS_ID_NONE) when a section is full or memory is short.
@@ -48,6 +50,10 @@ struct hs_stack_key {
 
 /* The id of a stack, which is stored if it is new. HS_ID_NONE: no room. */
 uint32_t hs_stack_intern(const struct hs_stack_key *key);
+
+/* The id of the stack that differs from `base_id` in its heap, type and scope, and shares its
+ * frames; it is stored if it is new. The base is a stack of heap 0. HS_ID_NONE: no room. */
+uint32_t hs_stack_derive(uint32_t base_id, uint8_t heap_id, uint32_t type_id, uint32_t scope_id);
 
 /* Half of hs_stack_add: for an allocation below the interval. */
 void hs_stack_add_sampled(struct hs_totals_v1 *totals, uint64_t size_bytes, uint32_t hits,

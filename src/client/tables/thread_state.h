@@ -40,6 +40,16 @@ struct hs_record_list {
     uint64_t tag; /* the cut that needs them (tombstones) */
 };
 
+/* A thread's countdown to its next sample of one heap (not malloc's): as in struct hs_tls. */
+struct hs_heap_countdown {
+    uint64_t left_bytes;
+    uint64_t reserve_bytes;
+    uint64_t interval_bytes; /* 0: record nothing */
+    uint32_t generation;     /* of the settings that the countdown was made with; 0: none */
+    uint8_t interval_idx;
+    uint8_t reserved[3];
+};
+
 /* The state of a thread. */
 struct hs_thread {
     /* What each sample needs: two cache lines. */
@@ -61,11 +71,12 @@ struct hs_thread {
     uint32_t fresh_end;
 
     uint64_t gap_bytes[HS_GAPS_AHEAD];
-    struct hs_record_list peak_dead;     /* tombstones of the peak */
-    struct hs_record_list snapshot_dead; /* tombstones of an open snapshot only */
-    struct hs_thread *next;              /* the list of all states; none is ever unlinked */
-    struct hs_tls *tls;                  /* of its owner; gone when the owner is */
-    uint32_t owner_tid;                  /* 0: free to take */
+    struct hs_record_list peak_dead;           /* tombstones of the peak */
+    struct hs_record_list snapshot_dead;       /* tombstones of an open snapshot only */
+    struct hs_heap_countdown *heap_countdowns; /* by heap id; NULL: it has reported nothing */
+    struct hs_thread *next;                    /* the list of all states; none is ever unlinked */
+    struct hs_tls *tls;                        /* of its owner; gone when the owner is */
+    uint32_t owner_tid;                        /* 0: free to take */
     uint32_t name_interval;
     /* Counts since the last review of `record_cache`: see locate.h. */
     uint32_t found_count;   /* blocks that other threads found there */

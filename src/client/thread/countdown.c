@@ -41,6 +41,9 @@ void hs_countdown_pick_up(uint64_t floor)
     /* ORDER settings: the interval that belongs to this generation. */
     tls->generation = hs_load_acquire(&control->generation);
     tls->interval_bytes = hs_load_relaxed(&control->interval_bytes);
+    if (hs_load_relaxed(&control->flags) & HS_CONTROL_NO_MALLOC) {
+        tls->interval_bytes = HS_INTERVAL_OFF;
+    }
     if (tls->rng == 0) {
         tls->rng = next_thread_seed();
     }

@@ -60,5 +60,6 @@ void hs_region_control_set_clock(struct hs_region *region, uint64_t now_ns)
 void hs_region_control_set_limits(struct hs_region *region, uint64_t memory_bytes, bool is_timed)
 {
     hs_store_relaxed(&region->control->region_limit_bytes, memory_bytes);
-    hs_store_relaxed(&region->control->flags, is_timed ? HS_CONTROL_TIMED : 0);
+    uint32_t flags = hs_load_relaxed(&region->control->flags) & ~(uint32_t)HS_CONTROL_TIMED;
+    hs_store_relaxed(&region->control->flags, flags | (is_timed ? HS_CONTROL_TIMED : 0));
 }

@@ -1,0 +1,219 @@
+/*
+ * Reports about the program's heaps. See heap_report.h.
+ *
+ * Settings. A new setting raises the control page's floor, which is above every countdown; so the
+ * next report of each thread takes the slow half. It first runs hs_api_table_poll, which writes the
+ * heaps' intervals and calls the program's callbacks, outside of every guard: a callback may
+ * report, register, allocate and take snapshots.
+ */
+#include "client/hooks/heap_report.h"
+
+#include "client/hooks/record_steps.h"
+#include "client/hooks/sampler.h"
+#include "client/life/api_table.h"
+#include "client/life/lifecycle.h"
+#include "client/tables/heap_blocks.h"
+#include "client/tables/heaps.h"
+#include "client/tables/stacks.h"
+#include "client/thread/call_stack.h"
+#include "client/thread/heap_countdown.h"
+#include "client/thread/thread.h"
+
+/* --- slow ------------------------------------------------------------------------------------- */
+
+/* May a report be recorded now? Begins what is due: a forked child's region, another session's
+ * region, new settings. */
+static bool is_ready(void)
+{
+    bool is_on = hs_lifecycle_is_on() || (hs_life_state_is_waiting() && hs_lifecycle_follow_fork());
+    /* Inside our own code (in a signal handler) no callback may run, and nothing is renewed. */
+    if (hs_heaps_is_outdated() && hs_tls.guard_va == 0) {
+        if (is_on && !hs_sampler_is_region_current()) {
+            return false;
+        }
+        hs_api_table_poll();
+    }
+    return is_on;
+}
+
+/* This thread's countdown for a heap. NULL: no memory. */
+static struct hs_heap_countdown *countdown_of(uint8_t heap_id)
+{
+    struct hs_thread *thread = hs_thread_self();
+    return thread && hs_heap_countdown_make(thread) ? &thread->heap_countdowns[heap_id] : NULL;
+}
+
+/* As hs_sampler_hit, for the countdown of a heap. */
+static bool hit(uint8_t heap_id, uint64_t size_bytes, struct hs_sample *ret_sample)
+{
+    struct hs_heap_countdown *countdown = countdown_of(heap_id);
+    if (!countdown) {
+        return false;
+    }
+    uint64_t floor = hs_load_relaxed(&hs_control_page.control.floor_bytes);
+    bool is_outdated =
+        countdown->generation != hs_load_relaxed(&hs_control_page.control.generation);
+    if (is_outdated && !hs_heap_countdown_is_due(countdown, floor, size_bytes)) {
+        hs_heap_countdown_pick_up(hs_tls.self, heap_id, floor);
+        is_outdated = false;
+    }
+    if (countdown->interval_bytes == HS_INTERVAL_OFF) {
+        return false;
+    }
+    *ret_sample = (struct hs_sample){ .interval_idx = countdown->interval_idx,
+                                      .interval_bytes = countdown->interval_bytes };
+    if (size_bytes >= countdown->interval_bytes || countdown->interval_bytes == 1) {
+        return true;
+    }
+    ret_sample->hits = hs_heap_countdown_hits(countdown, floor, size_bytes);
+    if (is_outdated) {
+        hs_heap_countdown_pick_up(hs_tls.self, heap_id, floor);
+    }
+    return ret_sample->hits > 0;
+}
+
+static enum hs_loss record(struct hs_thread *thread, uint8_t heap_id, uint64_t id,
+                           uint64_t size_bytes, const struct hs_sample *sample,
+                           const struct hs_regs *regs)
+{
+    uint64_t begin_ns = 0;
+    if (--thread->name_countdown % HS_CLOCK_SAMPLES == 0) {
+        begin_ns = hs_record_look_at_clock(thread);
+        if (thread->name_countdown == 0) {
+            hs_thread_refresh_name(thread);
+        }
+    }
+    uint32_t base_id = hs_call_stack_find(thread, regs);
+    struct hs_live_block block = {
+        .addr = id,
+        .size_bytes = size_bytes,
+        .weight_bytes = sample->hits ? sample->hits * sample->interval_bytes : size_bytes,
+        .stack_id = base_id == HS_ID_NONE ? HS_ID_NONE : hs_stack_derive(base_id, heap_id, 0, 0),
+        .birth_ms = hs_record_now_ms(thread),
+        .hits = sample->hits,
+        .interval_idx = sample->interval_idx,
+        /* ORDER cut: births of this epoch belong to the cuts announced from it on. */
+        .epoch = hs_load_acquire(&hs_control_page.control.epoch),
+    };
+    struct hs_totals_v1 *totals =
+        block.stack_id == HS_ID_NONE ? NULL : hs_stack_totals(block.stack_id, block.epoch);
+    if (!totals) {
+        return hs_record_reason_of(HS_LOSS_TABLE_FULL);
+    }
+    enum hs_loss loss = hs_heap_blocks_insert(thread, heap_id, &block);
+    if (loss != HS_LOSS_N) {
+        return hs_record_reason_of(loss);
+    }
+    hs_stack_add(totals, size_bytes, sample->hits, sample->interval_bytes);
+    thread->block->sample_count++;
+    thread->block->alloc_bytes += block.weight_bytes;
+    if (begin_ns != 0) {
+        hs_record_count_time(thread, begin_ns);
+    }
+    return HS_LOSS_N;
+}
+
+static bool record_alloc(uint8_t heap_id, uint64_t id, uint64_t size_bytes,
+                         const struct hs_sample *sample, const struct hs_regs *regs)
+{
+    enum hs_loss loss = HS_LOSS_REENTRANT;
+    struct hs_frame_marker mark;
+    struct hs_thread *thread = hs_thread_self();
+    if (hs_reentry_guard_enter(&mark)) {
+        loss = !hs_record_is_still_on() ? HS_LOSS_N
+               : thread                 ? record(thread, heap_id, id, size_bytes, sample, regs)
+                                        : HS_LOSS_NO_THREAD_BLOCK;
+        hs_reentry_guard_leave();
+    }
+    if (loss != HS_LOSS_N) {
+        hs_record_count_loss(loss, size_bytes, sample->hits, sample->interval_bytes);
+    }
+    return loss == HS_LOSS_N;
+}
+
+static void forget(uint8_t heap_id, uint64_t id)
+{
+    struct hs_frame_marker mark;
+    bool is_outermost = hs_reentry_guard_enter(&mark);
+    if (hs_record_is_still_on()) {
+        hs_heap_blocks_remove(is_outermost ? hs_thread_self() : NULL, heap_id, id);
+    }
+    if (is_outermost) {
+        hs_reentry_guard_leave();
+    }
+}
+
+bool hs_slow_report(uint64_t heap, uint64_t id, uint64_t size_bytes, const struct hs_regs *regs)
+{
+    uint8_t heap_id = (uint8_t)heap;
+    struct hs_sample sample;
+    if (heap_id == 0 || !is_ready()) {
+        return false;
+    }
+    if (hs_heap_blocks_may_have(heap_id, id)) {
+        forget(heap_id, id);
+    }
+    return hit(heap_id, size_bytes, &sample) &&
+           record_alloc(heap_id, id, size_bytes, &sample, regs);
+}
+
+bool hs_slow_report_sample(uint64_t heap, uint64_t id, uint64_t size_bytes,
+                           const struct hs_regs *regs)
+{
+    uint8_t heap_id = (uint8_t)heap;
+    const struct hs_sample sample = { .hits = 0 };
+    if (heap_id == 0 || !is_ready()) {
+        return false;
+    }
+    if (hs_heap_blocks_may_have(heap_id, id)) {
+        forget(heap_id, id);
+    }
+    if (hs_load_relaxed(&hs_heaps_element(heap_id)->interval_bytes) == HS_INTERVAL_OFF) {
+        return false;
+    }
+    hs_heaps_set_own_samples(heap_id);
+    return record_alloc(heap_id, id, size_bytes, &sample, regs);
+}
+
+static HS_COLD void free_slowly(uint8_t heap_id, uint64_t id)
+{
+    if (is_ready() && hs_heap_blocks_may_have(heap_id, id)) {
+        forget(heap_id, id);
+    }
+}
+
+/* --- hot -------------------------------------------------------------------------------------- */
+
+bool hs_report_alloc(uint32_t heap, uint64_t id, uint64_t size_bytes)
+{
+    const struct hs_thread *thread = hs_tls.self;
+    if (hs_likely(thread != NULL) && hs_likely(thread->heap_countdowns != NULL) &&
+        hs_likely(!hs_heap_blocks_may_have((uint8_t)heap, id)) &&
+        hs_likely(!hs_heaps_is_outdated()) &&
+        hs_likely(hs_heap_countdown_drop(&thread->heap_countdowns[(uint8_t)heap], size_bytes))) {
+        return false;
+    }
+    return hs_entry_report(heap, id, size_bytes);
+}
+
+bool hs_report_sample(uint32_t heap, uint64_t id, uint64_t size_bytes)
+{
+    return hs_entry_report_sample(heap, id, size_bytes);
+}
+
+void hs_report_free(uint32_t heap, uint64_t id)
+{
+    if (hs_unlikely(hs_heap_blocks_may_have((uint8_t)heap, id)) ||
+        hs_unlikely(hs_heaps_is_outdated())) {
+        free_slowly((uint8_t)heap, id);
+    }
+}
+
+const struct hs_api_calls_v1 hs_api_calls = {
+    .version = HS_API_VERSION,
+    .bytes = sizeof(hs_api_calls),
+    .report_alloc = hs_report_alloc,
+    .report_sample = hs_report_sample,
+    .report_free = hs_report_free,
+    .poll = hs_api_table_poll,
+};

@@ -1,0 +1,47 @@
+/*
+ * A filter in front of the blocks of heaps other than malloc's: "is certainly not recorded", for
+ * nearly every block that is not.
+ *
+ * The ids of such blocks may be any numbers, so a bit for each address (filter.h) does not serve.
+ * Instead, 65,536 counters of a byte each count the recorded blocks by a part of their hash. A
+ * counter that has reached 255 stays there.
+ *
+ * Ensures   the counter of a recorded block is not 0, from before the block is published until
+ *           after it was removed.
+ * Threads   any; lock-free; async-signal-safe. An abandoned operation leaves a counter too high.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rt/atomic.h"
+#include "rt/base.h"
+
+#define HS_HEAP_FILTER_BITS 16U
+#define HS_HEAP_FILTER_FULL 255U
+
+extern HS_HIDDEN uint8_t hs_heap_filter[1U << HS_HEAP_FILTER_BITS];
+
+/* The hash of a block. */
+static inline uint32_t hs_heap_hash(uint8_t heap_id, uint64_t id)
+{
+    uint64_t key = id + heap_id * UINT64_C(0xd6e8feb86659fd93);
+    return (uint32_t)((key ^ key >> 32) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+}
+
+/* May a block with this hash be recorded? */
+static inline bool hs_heap_filter_test(uint32_t hash)
+{
+    return hs_load_relaxed(&hs_heap_filter[hash >> (32 - HS_HEAP_FILTER_BITS)]) != 0;
+}
+
+/* Adds 1 or -1, unless the counter is full. */
+static inline void hs_heap_filter_add(uint32_t hash, int change)
+{
+    uint8_t *counter = &hs_heap_filter[hash >> (32 - HS_HEAP_FILTER_BITS)];
+    uint8_t old = hs_load_relaxed(counter);
+    while (old != HS_HEAP_FILTER_FULL && (change > 0 || old != 0) &&
+           !hs_cas_relaxed(counter, &old, (uint8_t)(old + change))) {
+    }
+}

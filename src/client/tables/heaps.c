@@ -1,0 +1,219 @@
+/*
+ * Naming heaps, and the rules that say which are recorded. See heaps.h.
+ */
+#include "client/tables/heaps.h"
+
+#include "client/tables/heap_blocks.h"
+#include "rt/sys.h"
+
+/* What a region's element is written from. */
+struct heap {
+    char name[HS_HEAP_NAME_BYTES];
+    uint32_t flags;
+    uint32_t parent;
+};
+
+static struct heap heaps[HS_REGION_HEAPS] = { { .name = "libc.malloc" } };
+static uint32_t heap_count = 1;
+static uint32_t adding; /* 1: a thread is adding a heap */
+static bool is_any_recorded;
+
+uint32_t hs_heaps_generation;
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+static void write_element(uint8_t heap_id)
+{
+    const struct heap *heap = &heaps[heap_id];
+    struct hs_heap_v2 *element = hs_heaps_element(heap_id);
+    for (unsigned i = 0; i < HS_HEAP_NAME_BYTES; i++) {
+        element->name[i] = heap->name[i];
+    }
+    element->parent = heap->parent;
+    /* ORDER heap: the element is whole. */
+    hs_store_release(&element->flags, hs_load_relaxed(&heap->flags) | HS_HEAP_NAMED);
+}
+
+void hs_heaps_write_all(void)
+{
+    /* ORDER heap-count: a heap's name and flags. */
+    uint32_t count = hs_load_acquire(&heap_count);
+    for (uint32_t i = 0; i < count; i++) {
+        write_element((uint8_t)i);
+    }
+    hs_store_relaxed(&hs_region.header->sections[HS_SECTION_HEAPS].count, count);
+}
+
+static void enter(void)
+{
+    uint32_t expected = 0;
+    /* ORDER heap-add: all that the last thread wrote. */
+    while (!hs_cas_acq_rel(&adding, &expected, 1)) {
+        expected = 0;
+        hs_sys_yield();
+    }
+}
+
+static void leave(void)
+{
+    /* ORDER heap-add: all that this thread wrote. */
+    hs_store_release(&adding, 0);
+}
+
+uint8_t hs_heaps_add(const char *name, uint32_t flags, uint32_t parent)
+{
+    enter();
+    uint32_t id = heap_count < HS_REGION_HEAPS && hs_heap_blocks_init() ? heap_count : 0;
+    if (id != 0) {
+        struct heap *heap = &heaps[id];
+        for (unsigned i = 0; i < HS_HEAP_NAME_BYTES - 1 && name[i]; i++) {
+            heap->name[i] = name[i];
+        }
+        heap->flags = flags;
+        heap->parent = parent;
+        /* ORDER heap-count: as in hs_heaps_write_all. */
+        hs_store_release(&heap_count, id + 1);
+        if (hs_region.header) {
+            write_element((uint8_t)id);
+            hs_store_relaxed(&hs_region.header->sections[HS_SECTION_HEAPS].count, id + 1);
+        }
+    }
+    leave();
+    return (uint8_t)id;
+}
+
+void hs_heaps_set_own_samples(uint8_t heap_id)
+{
+    struct hs_heap_v2 *element = hs_heaps_element(heap_id);
+    if (!(hs_load_relaxed(&heaps[heap_id].flags) & HS_HEAP_OWN_SAMPLES)) {
+        hs_or_relaxed(&heaps[heap_id].flags, HS_HEAP_OWN_SAMPLES);
+        hs_or_relaxed(&element->flags, HS_HEAP_OWN_SAMPLES);
+    }
+}
+
+/* --- settings --------------------------------------------------------------------------------- */
+
+/* Does `name` match a pattern, in which * stands for any characters and ? for one? */
+static bool does_match(const char *pattern, const char *name)
+{
+    const char *star = NULL, *retry = NULL;
+    while (*name) {
+        if (*pattern == '*') {
+            star = pattern++;
+            retry = name;
+        } else if (*pattern == '?' || *pattern == *name) {
+            pattern++;
+            name++;
+        } else if (star) {
+            /* The star stands for one character more. */
+            pattern = star + 1;
+            name = ++retry;
+        } else {
+            return false;
+        }
+    }
+    while (*pattern == '*') {
+        pattern++;
+    }
+    return *pattern == '\0';
+}
+
+/* The rules lie in memory that a collector writes: each is copied, and ended, before it is used. */
+static bool does_rule_match(const struct hs_heap_rule_v2 *rule, const char *name)
+{
+    char pattern[HS_HEAP_NAME_BYTES];
+    for (unsigned i = 0; i < HS_HEAP_NAME_BYTES; i++) {
+        pattern[i] = hs_load_relaxed(&rule->pattern[i]);
+    }
+    pattern[HS_HEAP_NAME_BYTES - 1] = '\0';
+    return does_match(pattern, name);
+}
+
+static uint64_t selected_interval(const char *name)
+{
+    const struct hs_heap_selection_v2 *selection = &hs_control_page.control.heap_selection;
+    uint32_t count = hs_load_relaxed(&selection->rule_count);
+    count = count < HS_REGION_HEAP_RULES ? count : HS_REGION_HEAP_RULES;
+    for (uint32_t i = 0; i < count; i++) {
+        if (does_rule_match(&selection->rules[i], name)) {
+            return hs_load_relaxed(&selection->rules[i].interval_bytes);
+        }
+    }
+    return hs_load_relaxed(&selection->other_interval_bytes);
+}
+
+uint64_t hs_heaps_wanted_interval(uint8_t heap_id)
+{
+    uint64_t present_bytes = hs_load_relaxed(&hs_control_page.control.interval_bytes);
+    uint64_t interval_bytes = selected_interval(heaps[heap_id].name);
+    return present_bytes == HS_INTERVAL_OFF || interval_bytes == HS_INTERVAL_SAME ? present_bytes
+                                                                                  : interval_bytes;
+}
+
+static const char *parse_number(const char *text, uint64_t *ret_value)
+{
+    uint64_t value = 0;
+    for (; *text >= '0' && *text <= '9'; text++) {
+        value = value > UINT64_MAX / 10 - 9 ? value : value * 10 + (uint64_t)(*text - '0');
+    }
+    *ret_value = value;
+    return text;
+}
+
+void hs_heaps_select(const char *text)
+{
+    struct hs_region_control_v1 *control = &hs_control_page.control;
+    struct hs_heap_selection_v2 *selection = &control->heap_selection;
+    while (*text && selection->rule_count < HS_REGION_HEAP_RULES) {
+        struct hs_heap_rule_v2 *rule = &selection->rules[selection->rule_count];
+        unsigned len = 0;
+        for (; *text && *text != '='; text++) {
+            rule->pattern[len] = *text;
+            len += len < HS_HEAP_NAME_BYTES - 1;
+        }
+        rule->pattern[len] = '\0';
+        rule->interval_bytes = HS_INTERVAL_SAME;
+        if (*text == '=') {
+            text = parse_number(text + 1, &rule->interval_bytes);
+        }
+        if (rule->interval_bytes == HS_INTERVAL_OFF && does_match(rule->pattern, heaps[0].name)) {
+            control->flags |= HS_CONTROL_NO_MALLOC;
+        }
+        selection->rule_count++;
+        text += *text == ',';
+    }
+}
+
+/* Two threads may do this at once: both write the same. */
+void hs_heaps_pick_up(void)
+{
+    const struct hs_region_control_v1 *control = &hs_control_page.control;
+    uint32_t generation;
+    do {
+        /* ORDER settings: the rules that belong to this generation. */
+        generation = hs_load_acquire(&control->generation);
+        bool is_any = false;
+        /* ORDER heap-count: as in hs_heaps_write_all. */
+        uint32_t count = hs_load_acquire(&heap_count);
+        for (uint32_t i = 1; i < count; i++) {
+            uint64_t interval_bytes = hs_heaps_wanted_interval((uint8_t)i);
+            hs_store_relaxed(&hs_heaps_element((uint8_t)i)->interval_bytes, interval_bytes);
+            is_any |= interval_bytes != HS_INTERVAL_OFF;
+        }
+        hs_store_relaxed(&is_any_recorded, is_any);
+        /* ORDER settings: they have not changed meanwhile. */
+    } while (generation != hs_load_acquire(&control->generation));
+    /* ORDER settings: the intervals before their generation. */
+    hs_store_release(&hs_heaps_generation, generation);
+}
+
+void hs_heaps_switch_off(void)
+{
+    hs_store_relaxed(&is_any_recorded, false);
+    hs_store_relaxed(&hs_heaps_generation, hs_load_relaxed(&hs_control_page.control.generation));
+}
+
+bool hs_heaps_is_any_recorded(void)
+{
+    return hs_load_relaxed(&is_any_recorded);
+}

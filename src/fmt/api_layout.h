@@ -1,0 +1,94 @@
+/*
+ * The table between libheapscope.so, in which a program registers heaps, and the client, which
+ * records them.
+ *
+ * The library exports one table, HS_API_SYMBOL. It holds no code of the client's and has no
+ * relocation: a client may fill it in as soon as the library is mapped. The client finds it through
+ * the link map when it starts, when it is attached, and when it looks for new objects; and the
+ * library's constructor calls HS_API_FOUND_SYMBOL if the process has a client that exports it.
+ *
+ * A call of the library that reports something compares two words and returns when they are equal:
+ * the word at table + generation_off, and `quiet`. Without a client both are 0. A client lets
+ * generation_off point to the word of the control page that changes with each setting, and sets
+ * `quiet` to that word's value while it records none of the program's heaps, otherwise to
+ * HS_API_NEVER_QUIET.
+ *
+ * Ensures   `calls` is there before generation_off is changed, and never changes again. A heap's
+ *           name, flags and callbacks do not change once HS_API_HEAP_REGISTERED is set.
+ * Threads   any. The library serialises the creation of heaps; all else is atomic.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define HS_API_SYMBOL       "heapscope_api_v1"
+#define HS_API_FOUND_SYMBOL "heapscope_api_found_v1"     /* void (struct hs_api_v1 *table) */
+#define HS_API_MAGIC        UINT64_C(0x3130304950415348) /* "HSAPI001" read as little-endian */
+#define HS_API_VERSION      1U
+#define HS_API_HEAPS        256U /* ids 1 to 255; 0 is no heap */
+#define HS_API_NAME_BYTES   64U  /* with the NUL */
+#define HS_API_NEVER_QUIET  (UINT64_C(1) << 32)
+
+enum hs_api_heap_flag {
+    HS_API_HEAP_REGISTERED = 1U << 0, /* set last, with release */
+    HS_API_HEAP_PRIMARY = 1U << 1,    /* its memory is its own; otherwise it lies in other heaps' */
+};
+
+/* A heap of the program. */
+struct hs_api_heap_v1 {
+    char name[HS_API_NAME_BYTES];
+    uint32_t flags;       /* enum hs_api_heap_flag */
+    uint32_t parent;      /* id of the heap in whose blocks it lies; 0: unknown (mostly malloc) */
+    uint32_t client_heap; /* set by the client: what reports name; 0: not recorded by this client */
+    uint32_t reserved0;
+    /* The client calls these, outside its locks, in a call of the library. `info` is a pointer to
+     * struct hs_api_callback_info_v1, valid during the call. */
+    void (*on_enabled)(void *data, const void *info);
+    void *enabled_data;
+    void (*on_disabled)(void *data, const void *info);
+    void *disabled_data;
+    uint64_t told_interval_bytes; /* what the last callback was told; 0: disabled. The client's */
+};
+
+struct hs_api_callback_info_v1 {
+    uint64_t interval_bytes;
+};
+
+struct hs_api_stats_v1 {
+    uint64_t allocated_bytes; /* since recording began; estimates unless is_exact */
+    uint64_t deallocated_bytes;
+    uint64_t is_exact; /* 1: every allocation was recorded */
+    uint64_t reserved[5];
+};
+
+/* What the client does for the library. `heap` is hs_api_heap_v1.client_heap. */
+struct hs_api_calls_v1 {
+    uint32_t version;
+    uint32_t bytes;
+    bool (*report_alloc)(uint32_t heap, uint64_t id, uint64_t size_bytes);
+    bool (*report_sample)(uint32_t heap, uint64_t id, uint64_t size_bytes);
+    void (*report_free)(uint32_t heap, uint64_t id);
+    /* Takes up new settings and newly registered heaps, and runs the callbacks that are due. */
+    void (*poll)(void);
+    /* Sends a named snapshot's name to the collector, and waits until its cut is open, 2 s at most.
+     * 0 or -errno: -ENOTCONN without a collector, -ETIMEDOUT, -ENAMETOOLONG. */
+    int (*take_snapshot)(const char *name);
+    /* Either may be NULL. 0 or -errno. */
+    int (*get_stats)(struct hs_api_stats_v1 *global, struct hs_api_stats_v1 *local);
+};
+
+struct hs_api_v1 {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t table_bytes;
+    int64_t generation_off; /* from this table; at first that of no_generation */
+    uint64_t quiet;
+    const struct hs_api_calls_v1 *calls; /* NULL: no client has found the table */
+    uint32_t no_generation;              /* always 0 */
+    uint32_t heap_count;                 /* slots handed out, slot 0 included */
+    uint32_t is_child;                   /* 1: in a forked child; no callback is called any more */
+    uint32_t reserved0;
+    uint64_t reserved[8];
+    struct hs_api_heap_v1 heaps[HS_API_HEAPS];
+};
