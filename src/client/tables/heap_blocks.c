@@ -3,15 +3,18 @@
  */
 #include "client/tables/heap_blocks.h"
 
+#include <sys/mman.h>
+
 #include "client/tables/fork_ring.h"
 #include "client/tables/heap_peak.h"
 #include "client/tables/heaps.h"
 #include "client/tables/record_pool.h"
+#include "rt/sys.h"
 
 /* 512 slots: one page. */
 #define FIRST_LINES 64U
 
-uint8_t hs_heap_filter[1U << HS_HEAP_FILTER_BITS];
+uint8_t hs_heap_filter[1U << HS_HEAP_FILTER_BITS] __attribute__((aligned(4096)));
 static struct hs_index index_of_blocks;
 static bool has_index;
 
@@ -30,12 +33,7 @@ void hs_heap_blocks_clear(void)
     }
     hs_index_clear(&index_of_blocks);
     hs_heap_peak_forget_all();
-    for (unsigned i = 0; i < HS_COUNT_OF(hs_heap_filter); i++) {
-        /* Only used pages are written to. */
-        if (hs_heap_filter[i] != 0) {
-            hs_heap_filter[i] = 0;
-        }
-    }
+    hs_sys_madvise(hs_heap_filter, sizeof(hs_heap_filter), MADV_DONTNEED);
 }
 
 /* --- finding ---------------------------------------------------------------------------------- */

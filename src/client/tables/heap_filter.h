@@ -3,8 +3,10 @@
  * nearly every block that is not.
  *
  * The ids of such blocks may be any numbers, so a bit for each address (filter.h) does not serve.
- * Instead, 65,536 counters of a byte each count the recorded blocks by a part of their hash. A
- * counter that has reached 255 stays there.
+ * Instead, a million counters of a byte each count the recorded blocks by a part of their hash. A
+ * counter that has reached 255 stays there. Only the pages that were touched take memory. With
+ * 40,000 recorded blocks, one look-up in 26 finds a counter that is another block's; with 65,536
+ * counters nearly every second one would, and a report would take 12 ns instead of 4.
  *
  * Ensures   the counter of a recorded block is not 0, from before the block is published until
  *           after it was removed.
@@ -18,7 +20,7 @@
 #include "rt/atomic.h"
 #include "rt/base.h"
 
-#define HS_HEAP_FILTER_BITS 16U
+#define HS_HEAP_FILTER_BITS 20U
 #define HS_HEAP_FILTER_FULL 255U
 
 extern HS_HIDDEN uint8_t hs_heap_filter[1U << HS_HEAP_FILTER_BITS];
