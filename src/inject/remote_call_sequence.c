@@ -119,10 +119,12 @@ static int fill_memfd(struct hs_inject_session *s, int remote_fd)
 }
 
 /* The loader takes two files with one path for the same file. The descriptor's number may be the
- * same as that of an earlier library, so each such library gets another path to its descriptor. */
+ * same as that of an earlier library, so each such library gets another path to its descriptor. A
+ * program that loads libraries from descriptors of its own writes /proc/self/fd/N; it would get our
+ * library in place of its own, so ours has a path that no program writes. */
 static void name_file(const struct hs_inject_session *s, int remote_fd, char *ret_path)
 {
-    size_t n = (size_t)snprintf(ret_path, PATH_BYTES, "/proc/self/fd/");
+    size_t n = (size_t)snprintf(ret_path, PATH_BYTES, "%s", HS_REMOTE_FD_FOLDER);
     for (size_t i = 0; i < s->objects.count; i++) {
         if (s->objects.items[i].is_from_descriptor && n + 32 < PATH_BYTES) {
             n += (size_t)snprintf(ret_path + n, PATH_BYTES - n, "./");

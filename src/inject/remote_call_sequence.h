@@ -8,7 +8,7 @@
  *     syscall(SYS_memfd_create, name, CLOEXEC)  a file without a path. heapscope opens and fills it
  *                                             from outside, so it does not matter which part of the
  *                                             file system the process can see
- *     dlopen("/proc/self/fd/5", NOW|LOCAL)
+ *     dlopen("/proc/self/task/../fd/5", NOW|LOCAL)
  *     syscall(SYS_close, 5)
  *     symbol(arg)
  *     syscall(SYS_close, fd)                  for a descriptor that heapscope has taken over

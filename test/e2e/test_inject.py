@@ -125,6 +125,29 @@ def test_two_libraries(inject, sleepers, built, tmp_path):
         assert_called(inject(program.pid, "other", library=other), loaded=0)
 
 
+def test_libraries_from_descriptors_of_the_program(inject, tmp_path):
+    """A program that loads libraries from descriptors of its own gets these, not the one that was
+    injected through a descriptor of the same number."""
+    source = tmp_path / "own.c"
+    source.write_text("int own(void) { return 17; }\n")
+    own = tmp_path / "own.so"
+    subprocess.run(["gcc", "-shared", "-fPIC", source, "-o", own], check=True)
+    code = f"""
+import ctypes, os, sys
+print("ready", flush=True)
+sys.stdin.read(1)
+for i in range(4):
+    fd = os.memfd_create("own")
+    os.write(fd, open({str(own)!r}, "rb").read())
+    print(ctypes.CDLL(f"/proc/self/fd/{{fd}}").own(), flush=True)
+"""
+    with running(["/usr/bin/python3", "-c", code]) as program:
+        wait_for_call(program.pid)
+        assert_called(inject(program.pid), loaded=0)
+        said, _ = program.communicate(".", timeout=60)
+        assert said.split() == ["17"] * 4
+
+
 def test_takes_a_descriptor_over(inject, sleepers):
     with running([sleepers, "nanosleep", "3000"]) as program:
         wait_for_call(program.pid)

@@ -199,7 +199,7 @@ bool hs_remote_objects_read_map(const struct hs_remote_memory *memory, uint64_t 
     hs_remote_memory_read_text(memory, (uint64_t)(uintptr_t)map.l_name, path, sizeof(path));
     snprintf(object.name, sizeof(object.name), "%.*s", HS_REMOTE_NAME_BYTES - 1,
              hs_text_base_name(path));
-    object.is_from_descriptor = hs_text_starts_with(path, "/proc/self/fd/");
+    object.is_from_descriptor = hs_text_starts_with(path, HS_REMOTE_FD_FOLDER);
     /* An object without a dynamic section has no symbols, but stays in the list. */
     read_dynamic(memory, (uint64_t)(uintptr_t)map.l_ld, &object, &unused);
     describe_library(memory, &object);

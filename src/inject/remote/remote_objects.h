@@ -22,10 +22,13 @@
 
 #define HS_REMOTE_NAME_BYTES 96
 
+/* Where heapscope loads its library from: the folder of descriptors, as no program writes it. */
+#define HS_REMOTE_FD_FOLDER "/proc/self/task/../fd/"
+
 struct hs_remote_object {
     /* file name without its directory, truncated; "" for the program itself */
     char name[HS_REMOTE_NAME_BYTES];
-    bool is_from_descriptor; /* loaded from /proc/self/fd/N, as heapscope does */
+    bool is_from_descriptor; /* loaded from HS_REMOTE_FD_FOLDER, as only heapscope does */
     uint64_t bias_va;        /* run-time address minus link-time address */
     uint64_t start_va;       /* all segments lie in [start_va, end_va); 0, 0: not known */
     uint64_t end_va;
