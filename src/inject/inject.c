@@ -25,6 +25,7 @@
 #include "inject/brief_stop.h"
 #include "inject/check/inject_check.h"
 #include "inject/inject_session.h"
+#include "inject/ptrace/fault_signals.h"
 #include "inject/remote_call_sequence.h"
 #include "inject/seccomp_survey.h"
 #include "rt/clock.h"
@@ -213,6 +214,10 @@ static bool is_safe(struct hs_inject_session *s, const struct hs_wait *wait)
     if (!hs_remote_objects_are_settled(&s->memory, &s->objects)) {
         hs_inject_session_say(s, "libraries are being loaded or unloaded");
         s->prepared_ns = 0;
+        return false;
+    }
+    if (hs_fault_signal_is_pending(s->tracee.tid)) {
+        hs_inject_session_say(s, "thread %d is about to get a signal of its own", tid);
         return false;
     }
     if (wait->kind == HS_WAIT_RUNNING && hs_tracee_is_in_sequence(&s->tracee)) {

@@ -21,6 +21,12 @@
 #define CALL_NS    UINT64_C(2000000000)
 #define PATH_BYTES 256U
 
+/* A file that was loaded from a descriptor has no name but the descriptor's number. */
+static const char *name_of(const struct hs_remote_object *object)
+{
+    return object->is_from_descriptor ? "heapscope's library" : object->name;
+}
+
 static int translate(struct hs_inject_session *s, enum hs_tracee_outcome outcome, const char *what)
 {
     const struct hs_remote_object *object;
@@ -31,7 +37,7 @@ static int translate(struct hs_inject_session *s, enum hs_tracee_outcome outcome
         object = hs_remote_objects_at(&s->objects, s->tracee.crash_pc);
         hs_inject_session_say(s, "%s: signal %d at 0x%llx%s%s", what, s->tracee.crash_signal,
                               (unsigned long long)s->tracee.crash_pc, object ? ", in " : "",
-                              object ? object->name : "");
+                              object ? name_of(object) : "");
         return HS_INJECT_CRASHED;
     case HS_TRACEE_HUNG:
         hs_inject_session_say(s, "%s did not return", what);

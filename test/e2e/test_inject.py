@@ -252,6 +252,17 @@ def test_ignored_faults(inject, sleepers):
         assert finish(program)["result"] == "0"
 
 
+def test_faults_of_the_program(inject, sleepers):
+    """Stopped between a fault and its signal, a thread gets the signal at its next instruction. This
+    is no crash of the function that the thread is to call, and the program gets its signal."""
+    with running([sleepers, "faults"]) as program:
+        said = inject(program.pid, "injected", "-n", 400)
+        assert said["error"] == "0", said
+        program.send_signal(signal.SIGTERM)
+        seen = finish(program)
+    assert (seen["traps_lost"], seen["faults_lost"]) == ("0", "0"), seen
+
+
 def test_blocked_faults(inject, sleepers):
     with running([sleepers, "block_all", "2000"]) as program:
         wait_for_call(program.pid)
@@ -279,6 +290,7 @@ def test_a_crash_in_the_call(inject, sleepers):
         said = inject(program.pid, "injected_crash")
         assert "crashed" in said["words"] and "signal 11" in said["detail"], said
         assert status(program.pid, "SigBlk", "SigCgt") == before
+        assert inject(program.pid, "injected_crash", library="-")["detail"].endswith(", in heapscope's library")
         assert_called(inject(program.pid, library="-"))
         assert finish(program)["result"] == "0"
 

@@ -10,7 +10,9 @@
  * that state. Prints
  *     which signals it got, and how often.
  * sleepers come_and_go: loads and unloads, forks, starts and ends threads, all the time. sleepers
- * registers: keeps patterns in registers, flags and errno, and checks them all the time.
+ * registers: keeps patterns in registers, flags and errno, and checks them all the time. sleepers
+ * faults: raises SIGSEGV and SIGTRAP by its instructions all the time, and counts whether each
+ *     arrives.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -37,6 +39,7 @@
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t handled[65];
@@ -499,6 +502,31 @@ static int watch_registers(void)
     return 0;
 }
 
+/* The instruction that faulted would fault again: continues behind it. */
+static void skip_read(int number, siginfo_t *info, void *context)
+{
+    (void)info;
+    handled[number]++;
+    ((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] += 3;
+}
+
+static int raise_faults(void)
+{
+    uint64_t rounds = 0;
+    struct sigaction skip = { .sa_sigaction = skip_read, .sa_flags = SA_SIGINFO };
+    sigaction(SIGSEGV, &skip, NULL);
+    signal(SIGTRAP, on_signal);
+    signal(SIGTERM, on_signal);
+    printf("ready\n");
+    for (; !handled[SIGTERM]; rounds++) {
+        uint64_t nowhere = 8;
+        __asm__ volatile("int3\n\tmovq (%0), %0" : "+a"(nowhere) : : "memory");
+    }
+    printf("traps_lost %lld\nfaults_lost %lld\n", (long long)rounds - handled[SIGTRAP],
+           (long long)rounds - handled[SIGSEGV]);
+    return 0;
+}
+
 /* Sleeps for the whole time, whatever interrupts it. */
 static int sleep_through(void)
 {
@@ -572,6 +600,9 @@ int main(int argc, char **argv)
     }
     if (strcmp(kind, "registers") == 0) {
         return watch_registers();
+    }
+    if (strcmp(kind, "faults") == 0) {
+        return raise_faults();
     }
     for (int i = 0; i < (int)(sizeof(kinds) / sizeof(kinds[0])); i++) {
         if (strcmp(kinds[i].name, kind) == 0) {

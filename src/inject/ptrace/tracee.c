@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "inject/ptrace/fault_signals.h"
 #include "rt/base.h"
 #include "rt/clock.h"
 #include "util/proc.h"
@@ -27,12 +28,6 @@
 #define RETRY_NS           UINT64_C(100000000)
 
 #define HS_PTRACE_GET_RSEQ 0x420f
-
-#define SIGNAL_BIT(number) (UINT64_C(1) << ((number)-1))
-/* The signals that faults raise. They stay unblocked, because the kernel would force them. */
-#define FAULT_MASK                                                                                 \
-    (SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGILL) | SIGNAL_BIT(SIGFPE) |          \
-     SIGNAL_BIT(SIGTRAP))
 
 /* Takes the tracee's next stop. 1: taken; 0: none yet; -errno: it is gone. An exit status is not
  * reaped: if the tracee is a child of heapscope, another part of heapscope wants to know how it
@@ -222,7 +217,7 @@ static int build_return_chain(struct hs_tracee *tracee)
 {
     struct hs_return_chain *way = &tracee->return_chain;
     way->memory = tracee->memory;
-    way->call_mask = ~FAULT_MASK;
+    way->call_mask = ~HS_FAULT_SIGNALS; /* the kernel would force these, even if blocked */
     memcpy(tracee->sealed, tracee->state, tracee->state_bytes);
     return hs_return_chain_build(way, &tracee->start, tracee->may_restart, tracee->signal_mask,
                                  tracee->sealed, tracee->state_bytes, &tracee->free_va);
@@ -311,8 +306,7 @@ static enum arrival classify_signal(struct hs_tracee *tracee, int number)
         hs_return_chain_is_at_signal(&tracee->return_chain, &regs)) {
         return ARRIVAL_NOTIFY;
     }
-    bool is_fault = number < 64 && (FAULT_MASK & SIGNAL_BIT(number)) != 0 && info.si_code > 0;
-    if (!is_fault) {
+    if (!hs_fault_signal_is(&info)) {
         hold_signal(tracee, &info);
         return ARRIVAL_SENT;
     }
