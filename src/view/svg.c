@@ -172,12 +172,12 @@ static void write_box(struct svg *svg, const struct hs_box *box, struct hs_buf *
     double total = hs_view_value(svg->view, &svg->total);
     double scale = total > 0 ? (HS_SVG_WIDTH - 2 * HS_SVG_SIDE) / total : 0;
     double x = HS_SVG_SIDE + box->start * scale;
-    double width = box->figure.value * scale - HS_SVG_GAP;
+    double width = box->width * scale - HS_SVG_GAP;
     uint32_t y = HS_SVG_HEAD_HEIGHT + box->depth * HS_SVG_ROW_HEIGHT;
     struct hs_buf *buf = svg->buf;
     name->bytes = 0;
     write_name(svg, box, name);
-    hs_buf_printf(buf, "<g data-v=\"%.0f %.0f %u\">", box->start, box->figure.value, box->depth);
+    hs_buf_printf(buf, "<g data-v=\"%.0f %.0f %u\">", box->start, box->width, box->depth);
     write_tooltip(svg, box, name);
     hs_buf_printf(buf, "<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%u\" rx=\"1.5\" fill=\"",
                   x, y, width > 0.3 ? width : 0.3, HS_SVG_BOX_HEIGHT);

@@ -34,36 +34,54 @@ static int push(struct hs_box **array, uint32_t *count, size_t *capacity, const 
     return err;
 }
 
-/* Pushes the children of a box, from the last to the first, so that the first is drawn first. */
-static int push_children(struct builder *b, const struct hs_box *parent, uint32_t node)
+/* Merges the children from `begin` on into one box. */
+static struct hs_box merge(const struct builder *b, uint32_t depth, uint32_t begin, uint32_t end)
 {
-    uint32_t first = b->tree.first[node];
-    uint32_t end = b->tree.first[node + 1];
-    uint32_t shown = first;
-    double start = parent->start;
-    while (shown < end &&
-           hs_view_value(b->view, &b->totals[b->tree.children[shown]]) >= b->out.least) {
-        start += hs_view_value(b->view, &b->totals[b->tree.children[shown++]]);
-    }
-    struct hs_box rest = { .node = HS_BOX_MERGED, .depth = parent->depth + 1, .start = start };
-    for (uint32_t i = shown; i < end; i++) {
+    struct hs_box rest = { .node = HS_BOX_MERGED, .depth = depth };
+    for (uint32_t i = begin; i < end; i++) {
         const struct hs_amount *total = &b->totals[b->tree.children[i]];
         struct hs_figure figure = hs_view_figure(b->view, total);
         hs_figure_add(&rest.figure, &figure);
         rest.merged_count += figure.value > 0;
     }
+    rest.width = rest.merged_count > 0 ? rest.figure.value : 0;
+    return rest;
+}
+
+/* Pushes the children of a box, from the last to the first, so that the first is drawn first.
+ * Differences of profiles have negative values: beside these, the values of the other children may
+ * be more than their parent's, and their boxes share its width. */
+static int push_children(struct builder *b, const struct hs_box *parent, uint32_t node)
+{
+    uint32_t first = b->tree.first[node];
+    uint32_t end = b->tree.first[node + 1];
+    uint32_t shown = first;
+    double sum = 0;
+    while (shown < end &&
+           hs_view_value(b->view, &b->totals[b->tree.children[shown]]) >= b->out.least) {
+        sum += hs_view_value(b->view, &b->totals[b->tree.children[shown++]]);
+    }
+    struct hs_box rest = merge(b, parent->depth + 1, shown, end);
+    bool has_rest = rest.width > 0 && rest.width >= b->out.least;
+    double all = sum + (has_rest ? rest.width : 0);
+    double scale = all > parent->width ? parent->width / all : 1;
+    double start = parent->start + sum * scale;
     int err = 0;
-    if (rest.figure.value >= b->out.least && rest.merged_count > 0) {
+    if (has_rest) {
+        rest.start = start;
+        rest.width *= scale;
         err = push(&b->todo, &b->todo_count, &b->todo_capacity, &rest);
     }
     for (uint32_t i = shown; i > first && err == 0; i--) {
         uint32_t child = b->tree.children[i - 1];
-        start -= hs_view_value(b->view, &b->totals[child]);
+        struct hs_figure figure = hs_view_figure(b->view, &b->totals[child]);
+        start -= figure.value * scale;
         struct hs_box box = {
             .node = child,
             .depth = parent->depth + 1,
             .start = start,
-            .figure = hs_view_figure(b->view, &b->totals[child]),
+            .width = figure.value * scale,
+            .figure = figure,
             .self = b->selves[child],
         };
         err = push(&b->todo, &b->todo_count, &b->todo_capacity, &box);
@@ -74,6 +92,7 @@ static int push_children(struct builder *b, const struct hs_box *parent, uint32_
 static int draw(struct builder *b, const struct hs_amount *total, uint32_t count_max)
 {
     struct hs_box root = { .node = HS_BOX_ROOT, .figure = hs_view_figure(b->view, total) };
+    root.width = root.figure.value > 0 ? root.figure.value : 0;
     b->out.count = 0;
     b->out.depth_max = 0;
     b->todo_count = 0;
@@ -82,7 +101,8 @@ static int draw(struct builder *b, const struct hs_amount *total, uint32_t count
         struct hs_box box = b->todo[--b->todo_count];
         err = push(&b->out.boxes, &b->out.count, &b->capacity, &box);
         b->out.depth_max = box.depth > b->out.depth_max ? box.depth : b->out.depth_max;
-        if (err == 0 && box.node != HS_BOX_MERGED && box.depth < HS_SVG_DEPTH_MAX) {
+        if (err == 0 && box.width > 0 && box.node != HS_BOX_MERGED &&
+            box.depth < HS_SVG_DEPTH_MAX) {
             err = push_children(b, &box, box.node == HS_BOX_ROOT ? b->agg->node_count : box.node);
         }
     }
@@ -147,7 +167,7 @@ bool hs_boxes_is_valid(const struct hs_boxes *boxes)
     if (boxes->count == 0 || boxes->boxes[0].node != HS_BOX_ROOT || boxes->boxes[0].depth != 0) {
         return false;
     }
-    double slack = boxes->boxes[0].figure.value * tolerance;
+    double slack = boxes->boxes[0].width * tolerance;
     for (uint32_t i = 0; i < boxes->count; i++) {
         const struct hs_box *box = &boxes->boxes[i];
         uint32_t depth_most = i == 0 ? 0 : boxes->boxes[i - 1].depth + 1;
@@ -156,7 +176,7 @@ bool hs_boxes_is_valid(const struct hs_boxes *boxes)
             return false;
         }
         starts[box->depth] = box->start;
-        ends[box->depth] = box->start + box->figure.value;
+        ends[box->depth] = box->start + box->width;
         if (i > 0 && (box->start < starts[box->depth - 1] - slack ||
                       ends[box->depth] > ends[box->depth - 1] + slack)) {
             return false;

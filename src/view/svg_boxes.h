@@ -26,7 +26,8 @@ struct hs_box {
     uint32_t node; /* in the tree; or HS_BOX_ROOT or HS_BOX_MERGED */
     uint32_t depth;
     uint32_t merged_count; /* number of functions in a merged box */
-    double start, self;
+    double start, width;   /* the width is the value, or less where negative values are beside it */
+    double self;
     struct hs_figure figure; /* the value with its variance */
 };
 

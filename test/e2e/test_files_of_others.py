@@ -19,6 +19,7 @@ import signal
 import subprocess
 import sys
 import termios
+import xml.etree.ElementTree as ElementTree
 
 import browser
 import pytest
@@ -252,6 +253,35 @@ def test_pprof_with_labels_and_negative_values(report, tmp_path):
     data = report(file, "--top", "all")
     assert {p["pid"]: p["live"]["bytes"] for p in data["processes"]} == {17: 150, 18: 10}
     assert report(file, "--pid", "17")["totals"]["live"] == {"bytes": 150, "count": 1}
+
+
+def difference(path, values):
+    """A pprof file of main, which calls a function for each of the values."""
+    text = strings("space", "bytes", "main", *(f"f{i}" for i in range(len(values)))) + """
+        sample_type { type: 1 unit: 2 }
+        function { id: 1 name: 3 } location { id: 1 line { function_id: 1 } }"""
+    for i, value in enumerate(values):
+        text += f"""
+            function {{ id: {i + 2} name: {i + 4} }} location {{ id: {i + 2} line {{ function_id: {i + 2} }} }}
+            sample {{ location_id: [{i + 2}, 1] value: {value} }}"""
+    return pprof(path, text)
+
+
+@pytest.mark.parametrize("values", [[3000, 2000, -4000], [7] * 25000 + [-175000], [7] * 25000 + [-200000]],
+                         ids=["less", "zero", "negative"])
+def test_flame_graph_of_a_difference(heapscope, tmp_path, values):
+    """Of values with different signs, single ones are more than their sum. Boxes lie within their
+    parents all the same, and drawing ends."""
+    done = heapscope("export", "-f", "svg", difference(tmp_path / "x", values), timeout=60)
+    assert done.returncode == 0, done.stderr
+    groups = [g for g in ElementTree.fromstring(done.stdout).iter() if g.get("data-v")]
+    boxes = [tuple(map(int, g.get("data-v").split())) for g in groups]
+    assert len(boxes) == (4 if len(values) == 3 else 1)
+    parents = {}
+    for start, width, depth in boxes:
+        parents[depth] = (start, start + width)
+        left, right = parents.get(depth - 1, (0, 1000))
+        assert left <= start and start + width <= right, boxes
 
 
 def test_pprof_hostile_ids(report, tmp_path):
