@@ -325,7 +325,7 @@ def test_refused_in_words(heapscope, tmp_path):
     done = heapscope("attach", 4194303, "-o", tmp_path / "x")
     assert done.returncode == 1 and "4194303" in done.stderr
     done = heapscope("attach", "-n", "no-such-program-here", "-o", tmp_path / "x")
-    assert done.returncode == 1 and "no running process is called no-such-program-here" in done.stderr
+    assert done.returncode == 1 and "no running process is called no-such-program-here; 'heapscope record -n" in done.stderr
     for wrong in (["attach"], ["attach", "sshd"], ["attach", "0"], ["attach", "1", "-i", "0"], ["detach"]):
         assert heapscope(*wrong).returncode == 2
     assert not (tmp_path / "x").exists()

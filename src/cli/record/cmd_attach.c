@@ -345,7 +345,10 @@ static int start(struct attach *a)
         if (a->is_leaving) {
             hs_message("interrupted: heapscope attached to no process");
         } else if (a->meant_count == 0) {
-            hs_message("no running process is called %s", a->own.session->settings.names[0]);
+            const char *name = a->own.session->settings.names[0];
+            hs_message("no running process is called %s; 'heapscope record -n %s' also records "
+                       "processes that start later",
+                       name, name);
         }
         hs_hub_stop(a->hub, a->own.session, hs_clock_ns(CLOCK_MONOTONIC));
         return -ESRCH;
