@@ -4,6 +4,7 @@
 #include "collect/target.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,6 +26,20 @@ static void write_collector_id(struct hs_region *region)
     if (hs_proc_read_stat(getpid(), &stat) == 0) {
         hs_region_control_set_collector(region, getpid(), stat.start_ticks);
     }
+}
+
+/* A process can execute another program while its hello waits to be read. */
+static void check_exe(struct hs_target *target)
+{
+    const struct hs_region_header_v2 *header = &target->region.header;
+    char comm[sizeof(header->comm) + 1] = "";
+    char *exe = NULL;
+    memcpy(comm, header->comm, sizeof(header->comm));
+    if (header->is_from_startup &&
+        hs_region_read_text(&target->region, header->exe_off, PATH_MAX, &exe) == 0) {
+        hs_target_process_check_exe(&target->process, exe, comm);
+    }
+    free(exe);
 }
 
 int hs_target_open(struct hs_pending_client *pending, uint64_t now_ns,
@@ -56,6 +71,7 @@ int hs_target_open(struct hs_pending_client *pending, uint64_t now_ns,
     if (pending->is_gone || hs_target_process_started_after(process, header->start_boot_ns)) {
         hs_target_process_end(process, now_ns, HS_EXIT_UNKNOWN, 0);
     } else if (!target->state.is_dormant) {
+        check_exe(target);
         hs_target_look(target, now_ns);
     }
     *ret_target = target;
@@ -232,6 +248,17 @@ static int copy_changes(const struct hs_target_budget *budget, struct hs_snapsho
     return 0;
 }
 
+/* How the image ended. A process that executed another program has an exit status, but it is that
+ * of the other one. */
+static void describe_end(const struct hs_target_process *process, bool is_final,
+                         struct hs_snapshot *snap)
+{
+    bool has_executed = is_final && process->has_silent_program;
+    snap->exit_kind = has_executed ? HS_EXIT_EXECUTED : process->exit_kind;
+    snap->exit_value = has_executed ? 0 : process->exit_value;
+    snap->is_oom_killed = !has_executed && hs_target_process_is_oom_killed(process);
+}
+
 /* What is known of the process besides its region. */
 static void describe_process(const struct hs_target_process *process, struct hs_snapshot *snap)
 {
@@ -245,11 +272,8 @@ static void describe_process(const struct hs_target_process *process, struct hs_
     }
     hs_target_process_name_snapshot(process, snap);
     snap->has_own_malloc = (process->hello_flags & HS_HELLO_OWN_MALLOC) != 0;
-    snap->exit_kind = process->exit_kind;
-    snap->exit_value = process->exit_value;
     snap->rss_bytes = process->has_ended ? 0 : process->rss_bytes;
     snap->rss_peak_bytes = process->rss_peak_bytes;
-    snap->is_oom_killed = hs_target_process_is_oom_killed(process);
 }
 
 int hs_target_capture(struct hs_target *target, uint64_t now_ns, bool is_final,
@@ -273,6 +297,7 @@ int hs_target_capture(struct hs_target *target, uint64_t now_ns, bool is_final,
         return r;
     }
     describe_process(process, snap);
+    describe_end(process, is_final, snap);
     limit_to_session(&target->state, budget, snap);
     snap->is_from_startup &= !target->state.is_late;
     snap->rss_start_bytes = target->state.rss_start_bytes;

@@ -3,7 +3,9 @@
  */
 #include "collect/target_process.h"
 
+#include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,6 +17,9 @@
 #define HS_LOOK_PERIOD_MAX_NS      UINT64_C(250000000)
 #define HS_LIBRARIES_PERIOD_NS     UINT64_C(1000000000)
 #define HS_LIBRARIES_PERIOD_MAX_NS UINT64_C(64000000000)
+
+/* The start of a stack that can no longer be read: no program has its stack there. */
+#define HS_STACK_UNKNOWN UINT64_C(1)
 
 /* Most processes end before their cgroup matters; it is looked up only from this age on. */
 #define HS_OOM_AGE_NS UINT64_C(10000000)
@@ -96,9 +101,9 @@ void hs_target_process_name_snapshot(const struct hs_target_process *process,
 
 /* --- while it lives --------------------------------------------------------------------------- */
 
-/* Has an attached process executed another program? Such a process does not announce that, and the
- * kernel tells only tracers. A new program has its stack elsewhere, unless addresses are not
- * randomized. */
+/* Has the process executed another program? An attached process does not announce that, others only
+ * if the new program loads our library; and the kernel tells only tracers. A new program has its
+ * stack elsewhere, unless addresses are not randomized. */
 static void look_for_exec(struct hs_target_process *process)
 {
     struct hs_proc_stat stat;
@@ -109,7 +114,47 @@ static void look_for_exec(struct hs_target_process *process)
     if (process->stack_start_va == 0) {
         process->stack_start_va = stat.stack_start_va;
     }
-    process->has_executed = stat.stack_start_va != process->stack_start_va;
+    bool is_other = stat.stack_start_va != process->stack_start_va;
+    bool is_late = (process->hello_flags & HS_HELLO_LATE) != 0;
+    process->has_executed = is_other && is_late;
+    process->has_silent_program = is_other && !is_late;
+}
+
+static const char *base_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Is `now` the file `exe`? File names are compared, as the process may see another root folder. */
+static bool is_file_of(const char *exe, const char *now)
+{
+    const char *name = base_of(exe);
+    const char *name_now = base_of(now);
+    size_t name_bytes = strlen(name);
+    return strncmp(name, name_now, name_bytes) == 0 &&
+           (name_now[name_bytes] == '\0' || strcmp(name_now + name_bytes, " (deleted)") == 0);
+}
+
+void hs_target_process_check_exe(struct hs_target_process *process, const char *exe,
+                                 const char *comm)
+{
+    char link[64], now[PATH_MAX], text[64], comm_now[HS_PROC_COMM_BYTES];
+    size_t text_bytes;
+    snprintf(link, sizeof(link), "/proc/%d/exe", (int)process->pid);
+    ssize_t bytes = process->pid > 0 ? readlink(link, now, sizeof(now) - 1) : 0;
+    if (bytes <= 0 || exe[0] == '\0' ||
+        hs_proc_read(process->pid, "comm", text, sizeof(text), &text_bytes) != 0) {
+        return;
+    }
+    now[bytes] = '\0';
+    hs_proc_parse_comm(text, text_bytes, comm_now, sizeof(comm_now));
+    /* A program that cannot read /proc takes its file for the link that was executed; but with
+     * another program comm changes as well. */
+    if (!is_file_of(exe, now) && strncmp(comm, comm_now, sizeof(comm_now) - 1) != 0) {
+        process->has_silent_program = true;
+        process->stack_start_va = HS_STACK_UNKNOWN; /* /proc shows that of the other program */
+    }
 }
 
 static void look_for_libraries(struct hs_target_process *process, uint64_t now_ns)
@@ -141,14 +186,12 @@ void hs_target_process_look(struct hs_target_process *process, bool is_forked, b
             process->rss_peak_bytes = status.vm_hwm_bytes;
         }
     }
-    if (process->pid > 0 && is_forked) {
+    look_for_exec(process);
+    if (process->pid > 0 && is_forked && !process->has_silent_program) {
         hs_target_process_read_names(process);
     }
-    if ((process->hello_flags & HS_HELLO_LATE) != 0) {
-        look_for_exec(process);
-        if (!is_dormant) {
-            look_for_libraries(process, now_ns);
-        }
+    if ((process->hello_flags & HS_HELLO_LATE) != 0 && !is_dormant) {
+        look_for_libraries(process, now_ns);
     }
     if (process->look_period_ns > HS_OOM_AGE_NS) {
         hs_oom_watch_look(&process->oom, process->pid, now_ns);

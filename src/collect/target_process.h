@@ -41,6 +41,9 @@ struct hs_target_process {
     int exit_value;
     uint64_t end_ns;   /* CLOCK_MONOTONIC; when the collector learned of the end */
     bool has_executed; /* it has executed another program, as far as /proc tells */
+    /* The same for a process whose programs announce themselves: the program that it executed has
+     * not done so yet. It never does if it is statically linked, for example. */
+    bool has_silent_program;
     /* start of the program's stack; when that changes, the process has executed another program; 0:
      * unknown */
     uint64_t stack_start_va;
@@ -73,6 +76,10 @@ bool hs_target_process_started_after(const struct hs_target_process *process,
 /* Reads its names. This may be called again: a process that is ending has no arguments any more,
  * and keeps those from before. */
 void hs_target_process_read_names(struct hs_target_process *process);
+/* For a process that has just announced itself: has it executed another program in the meantime?
+ * `exe` and `comm` are those of the program that announced itself, as that program saw them. */
+void hs_target_process_check_exe(struct hs_target_process *process, const char *exe,
+                                 const char *comm);
 /* Replaces the names in a snapshot by those that are known. */
 void hs_target_process_name_snapshot(const struct hs_target_process *process,
                                      struct hs_snapshot *snap);

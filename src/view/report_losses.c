@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/model/describe.h"
 #include "profile/model/loss.h"
 #include "rt/base.h"
 #include "view/report_parts.h"
@@ -74,6 +75,22 @@ char *hs_report_margin(const struct hs_report *report, char *out, bool is_count,
     return report->selection.is_lossy ? out : hs_format_margin(out, is_count, figure);
 }
 
+/* Did the process execute a program that is not in the file? */
+static bool has_unseen_program(const struct hs_profile *p, uint32_t process)
+{
+    const struct hs_profile_process *it = &p->processes[process];
+    if (!hs_describe_has_executed(it)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < p->process_count; i++) {
+        const struct hs_profile_process *other = &p->processes[i];
+        if (i != process && other->pid == it->pid && other->start_ns > it->start_ns) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool hs_report_is_incomplete(const struct hs_report *report)
 {
     const struct hs_profile *p = report->profile;
@@ -82,7 +99,8 @@ bool hs_report_is_incomplete(const struct hs_report *report)
         return true;
     }
     for (uint32_t i = 0; i < s->dump_count; i++) {
-        if (p->processes[p->dumps[s->dumps[i]].process].has_own_malloc) {
+        uint32_t process = p->dumps[s->dumps[i]].process;
+        if (p->processes[process].has_own_malloc || has_unseen_program(p, process)) {
             return true;
         }
     }
@@ -116,6 +134,32 @@ static void warn_own_malloc(struct hs_report *report)
             hs_report_warn(report, hs_buf_text(&text), 0);
             hs_buf_deinit(&text);
         }
+    }
+}
+
+static void warn_unseen_programs(struct hs_report *report)
+{
+    const struct hs_profile *p = report->profile;
+    const struct hs_profile_process *first = NULL;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < report->selection.dump_count; i++) {
+        uint32_t process = p->dumps[report->selection.dumps[i]].process;
+        if (has_unseen_program(p, process)) {
+            first = first ? first : &p->processes[process];
+            count++;
+        }
+    }
+    if (first) {
+        struct hs_buf text = HS_BUF_INIT;
+        hs_buf_printf(&text, "%s (pid %u)", hs_profile_string(p, first->name), first->pid);
+        if (count > 1) {
+            hs_buf_printf(&text, " and %u more process%s", count - 1, count > 2 ? "es" : "");
+        }
+        hs_buf_str(&text, " executed another program, of which nothing is in this file: it "
+                          "allocated nothing, or is a statically linked, 32-bit, musl or "
+                          "set-user-id program, or had no LD_PRELOAD in its environment");
+        hs_report_warn(report, hs_buf_text(&text), 0);
+        hs_buf_deinit(&text);
     }
 }
 
@@ -162,6 +206,7 @@ void hs_report_write_losses(struct hs_report *report)
     size_t count;
     struct hs_profile_loss *sums = add_up(report, &count);
     warn_own_malloc(report);
+    warn_unseen_programs(report);
     bool is_refused_told = hs_report_write_refused(report);
     for (size_t i = 0; sums && i < count; i++) {
         bool is_told = is_refused_told && is_refusal(report->profile, &sums[i]);
@@ -305,6 +350,7 @@ void hs_report_write_health(struct hs_report *report)
     hs_report_heading(report, "Health",
                       "what is missing, by reason; \"!\" marks what makes figures too low");
     warn_own_malloc(report);
+    warn_unseen_programs(report);
     hs_report_write_refused(report);
     for (int is_zero = 0; is_zero <= 1; is_zero++) {
         for (size_t i = 0; i < known_count; i++) {

@@ -96,6 +96,42 @@ def test_exec_makes_a_new_profile(run):
     assert [p.get("exit_status") for p in processes] == [None, None, 4]
 
 
+def compile_silent(folder):
+    """A program that the client cannot see: it holds 10 MiB for a while, and ends with status 3."""
+    source = folder / "silent.c"
+    source.write_text(
+        "#include <stdlib.h>\n#include <unistd.h>\nvoid *volatile kept;\n"
+        "int main(void) { kept = malloc(10 << 20); usleep(100000); return 3; }\n"
+    )
+    subprocess.run(["gcc", "-static", source, "-o", folder / "silent"], check=True)
+    return folder / "silent"
+
+
+@pytest.mark.parametrize("how", ["{}", "sleep 0.2; exec {}", "LD_PRELOAD= exec /bin/sleep 0.1"], ids=["at-once", "later", "other"])
+def test_a_program_that_is_not_recorded_takes_over(run, heapscope, tmp_path, how):
+    """The image before it is over, and its allocations are not all of the process's."""
+    silent = shlex.quote(str(compile_silent(tmp_path)))
+    done = run(["/bin/bash", "-c", how.format(silent)], "-i", 1)
+    assert done.status == (0 if "sleep 0.1" in how else 3)
+    report = done.report()
+    process = next(p for p in report["processes"] if p["name"] == "bash")
+    assert (process["name"], process["end"]) == ("bash", "executed another program")
+    assert "exit_status" not in process and not report["is_exact"]
+    words = " ".join(heapscope("report", done.file).stdout.split())
+    assert f"! bash (pid {process['pid']}) executed another program, of which nothing is in this file" in words
+    assert "exact: all" not in words
+
+
+def test_children_that_execute_programs_that_are_not_recorded(run, heapscope, tmp_path):
+    silent = shlex.quote(str(compile_silent(tmp_path)))
+    done = run(["/bin/bash", "-c", f"{silent}; {silent}; exit 0"], "-i", 1)
+    ends = [p["end"] for p in done.report()["processes"]]
+    assert ends == ["exited with status 0"] + ["executed another program"] * 2
+    assert {p["name"] for p in done.report()["processes"]} == {"bash"}
+    words = " ".join(heapscope("report", done.file).stdout.split())
+    assert "and 1 more process executed another program" in words and "exact: all" not in words
+
+
 def test_exec_between_dumps(run, heapscope):
     """Each image is one process with all its dumps; the last dump of the older one comes before the
     first of the newer one."""

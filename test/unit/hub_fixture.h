@@ -69,6 +69,7 @@ static inline void process_init(struct process *p, const char *name, uint64_t in
         interval_bytes ? 2 : 1; /* dormant: it takes its first interval when needed */
     p->w.header->pid = (uint32_t)p->pid;
     p->w.header->is_from_startup = 1;
+    snprintf(p->w.header->comm, sizeof(p->w.header->comm), "%s", name);
     p->w.header->start_boot_ns = UINT64_MAX / 2;
     p->w.header->start_mono_ns = now_ns();
 }

@@ -91,6 +91,34 @@ static void test_a_target_that_is_kept_back(void **state)
     region_writer_deinit(&p.w);
 }
 
+/* The program that announced itself has executed another one, which has not announced itself: file
+ * and name are no longer those of the region. The process's status is not that of the first one. */
+static void test_a_silent_program(void **state)
+{
+    (void)state;
+    struct world world;
+    struct process p;
+    struct trace trace;
+    world_init(&world);
+    world.is_keeping_back = true;
+    struct hs_session *session = start(&world, &trace, &announced, NULL, 0);
+    process_init(&p, "hs-silent", 4096);
+    memcpy(p.w.header->comm, "hs-before", sizeof("hs-before"));
+    announce(world.hub, &p);
+    process_end(&p);
+    hs_hub_turn(world.hub, now_ns());
+    assert_non_null(world.kept);
+    world.kept->process.exit_kind = HS_EXIT_CODE;
+    world.kept->process.exit_value = 7;
+    hs_hub_finish_target(world.hub, world.kept);
+    hs_hub_stop(world.hub, session, now_ns());
+    assert_int_equal(trace.profile->processes[0].exit_kind, HS_EXIT_EXECUTED);
+    assert_int_equal(trace.profile->processes[0].exit_value, 0);
+    trace_deinit(&trace);
+    hs_hub_free(world.hub);
+    region_writer_deinit(&p.w);
+}
+
 /* A process of another PID namespace has no pid here. Only an owner that ends soon takes it. */
 static void test_a_process_that_cannot_be_seen(void **state)
 {
@@ -171,6 +199,7 @@ int main(void)
         cmocka_unit_test(test_what_announces_itself),
         cmocka_unit_test(test_a_client_that_has_switched_itself_off),
         cmocka_unit_test(test_a_target_that_is_kept_back),
+        cmocka_unit_test(test_a_silent_program),
         cmocka_unit_test(test_a_process_that_cannot_be_seen),
         cmocka_unit_test(test_dumps_that_are_not_wanted),
         cmocka_unit_test(test_a_buffered_session),
