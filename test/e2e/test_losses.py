@@ -155,3 +155,30 @@ def test_a_pool_inside_of_a_block(heapscope, report, tmp_path):
     live = {s["frames"][0]["function"]: s["live"]["bytes"] for s in found["stacks"] if s["frames"]}
     assert live.get("site_slab", 0) == 0 and live["site_pool"] == 5000
     assert "their address was reused (by a pool" in " ".join(heapscope("report", tmp_path / "x").stdout.split())
+
+
+MANY = """
+#include <stdlib.h>
+int main(void)
+{
+    static char *volatile blocks[1000000];
+    for (int i = 0; i < 1000000; i++) {
+        if (!(blocks[i] = malloc(16))) {
+            return 1;
+        }
+    }
+    return 0;
+}
+"""
+
+
+def test_no_address_space_for_the_tables(run, tmp_path):
+    """The tables stop growing; what they hold remains readable, and the rest is counted."""
+    program = tmp_path / "many"
+    subprocess.run(["gcc", "-O1", "-x", "c", "-", "-o", program], input=MANY, text=True, check=True)
+    done = run(["sh", "-c", f"ulimit -v 120000; exec '{program}'"], "-i", 1)
+    assert done.status == 0, done.stderr
+    found = done.report("--top", "all")
+    many = sum(s["alloc"]["count"] for s in found["stacks"] if s["frames"][0]["function"] == "main")
+    missing = losses_of(found)["table_full"]["allocations"]
+    assert 100000 < many < 1000000 and many + missing == 1000000, (many, found["losses"])

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -226,9 +227,36 @@ static void test_threads_at_the_limit(void **state)
     hs_control_page.control.region_limit_bytes = 0;
 }
 
+/* Without address space for a longer mapping, the count stays at what was handed out: the collector
+ * refuses a region that claims more than it holds. */
+static void test_no_address_space(void **state)
+{
+    (void)state;
+    const struct hs_section_v1 *records = &hs_region.header->sections[HS_SECTION_RECORDS];
+    struct rlimit no_more = { 1, RLIM_INFINITY };
+    assert_int_equal(setrlimit(RLIMIT_AS, &no_more), 0);
+    while (hs_region_take(HS_SECTION_RECORDS, BATCH) != UINT64_MAX) {
+    }
+    uint64_t count = records->count;
+    for (unsigned i = 0; i < 1000; i++) {
+        assert_int_equal(hs_region_take(HS_SECTION_RECORDS, BATCH), UINT64_MAX);
+    }
+    assert_int_equal(records->count, count);
+    assert_non_null(hs_region_record((uint32_t)count - 1));
+    assert_in_range(count, 1, hs_region.current[HS_SECTION_RECORDS]->count);
+    no_more.rlim_cur = RLIM_INFINITY;
+    assert_int_equal(setrlimit(RLIMIT_AS, &no_more), 0);
+    assert_int_equal(hs_region_take(HS_SECTION_RECORDS, BATCH), count);
+    int fd;
+    assert_int_equal(hs_region_renew(&fd), 0);
+    close(region_fd);
+    region_fd = fd;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_address_space), /* the first: others have long mappings */
         cmocka_unit_test(test_it_cannot_shrink),     cmocka_unit_test(test_old_pointers_stay_good),
         cmocka_unit_test(test_threads_make_it_grow), cmocka_unit_test(test_a_limit_holds),
         cmocka_unit_test(test_threads_at_the_limit),

@@ -60,10 +60,9 @@ static bool is_within_limit(enum hs_section_id section, uint64_t from_off, uint6
     return bytes <= limit_bytes;
 }
 
-/* hs_region_take for a section that the limit may stop. Handed-out elements are not taken back: the
- * count is raised only when it is clear that it may be. */
-static HS_COLD uint64_t take_limited(enum hs_section_id section, uint64_t count,
-                                     uint64_t limit_bytes)
+/* Handed-out elements are not taken back, and the collector believes the count: it is raised only
+ * when there is memory for the elements, and when the limit allows them. */
+static uint64_t take(enum hs_section_id section, uint64_t count, uint64_t limit_bytes)
 {
     struct hs_section_v1 *info = &hs_region.header->sections[section];
     uint32_t elem_bytes = hs_section_elem_bytes(section);
@@ -72,27 +71,19 @@ static HS_COLD uint64_t take_limited(enum hs_section_id section, uint64_t count,
         if (first + count > info->max_count) {
             return UINT64_MAX;
         }
-        if (!is_within_limit(section, first * elem_bytes, (first + count) * elem_bytes,
+        if (hs_unlikely(limit_bytes != 0) &&
+            !is_within_limit(section, first * elem_bytes, (first + count) * elem_bytes,
                              limit_bytes)) {
             hs_store_relaxed(&hs_region.is_at_limit, true);
             return UINT64_MAX;
+        }
+        if (!hs_region_at(section, first + count - 1)) {
+            return UINT64_MAX; /* no address space; there may be some at a later call */
         }
     } while (!hs_cas_relaxed(&info->count, &first, first + count));
     HS_ASSERT(
         is_within_limit(section, first * elem_bytes, (first + count) * elem_bytes, UINT64_MAX));
     HS_ASSERT(first + count <= info->max_count);
-    return first;
-}
-
-/* The same for a section that can only be full; then it is full for all later calls, too. */
-static inline uint64_t take_free(enum hs_section_id section, uint64_t count)
-{
-    struct hs_section_v1 *info = &hs_region.header->sections[section];
-    uint64_t first = hs_add_relaxed(&info->count, count);
-    if (hs_unlikely(first + count > info->max_count)) {
-        hs_sub_relaxed(&info->count, count);
-        return UINT64_MAX;
-    }
     return first;
 }
 
@@ -134,9 +125,8 @@ uint64_t hs_region_take(enum hs_section_id section, uint64_t count)
 {
     uint64_t limit_bytes = hs_load_relaxed(&hs_control_page.control.region_limit_bytes);
     uint32_t elem_bytes = hs_section_elem_bytes(section);
-    uint64_t first = hs_likely(limit_bytes == 0) || !(SAMPLE_SECTIONS >> section & 1U)
-                         ? take_free(section, count)
-                         : take_limited(section, count, limit_bytes);
+    bool is_limited = (SAMPLE_SECTIONS >> section & 1U) != 0;
+    uint64_t first = take(section, count, is_limited ? limit_bytes : 0);
     if (first != UINT64_MAX) {
         grow(section, first * elem_bytes, (first + count) * elem_bytes);
     }

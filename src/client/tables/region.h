@@ -9,7 +9,8 @@
  *
  * Holds     hs_region_at() of an id below the section's `count` is readable and writable.
  * Threads   any; views are published by compare-and-swap; async-signal-safe.
- * Fails     a view cannot grow without address space: the id is then unusable and the sample lost.
+ * Fails     a view cannot grow without address space: nothing more of the section is then handed
+ *           out, and the sample is lost.
  * See       fmt/region_layout.h, docs/CONCURRENCY.md
  */
 #pragma once
@@ -95,7 +96,7 @@ void hs_region_abandon(void);
 void *hs_region_extend(enum hs_section_id section, uint64_t id);
 
 /* Hands out `count` new consecutive elements and returns the first. UINT64_MAX: the section is
- * full, or may not grow (growth.c). */
+ * full, or may not grow (growth.c), or cannot. */
 uint64_t hs_region_take(enum hs_section_id section, uint64_t count);
 
 /* Slow path of hs_region_record_id. */
