@@ -47,6 +47,18 @@ static int judge_whole(struct hs_check *check)
     return is_put ? 0 : -ENOMEM;
 }
 
+/* Adds a row for a figure `what` that the file does not contain; `why` is a clause. */
+static struct hs_check_row *put_without(struct hs_check *check, const char *name, const char *what,
+                                        const char *why)
+{
+    struct hs_buf text = HS_BUF_INIT;
+    hs_buf_printf(&text, "%s: cannot be judged: %s", what, why);
+    struct hs_check_row *row =
+        text.err ? NULL : hs_check_put_unknown(check, name, hs_buf_text(&text));
+    hs_buf_deinit(&text);
+    return row;
+}
+
 /* The limit on the peak: of several processes, what they held at one moment; of one, its peak. */
 static struct hs_check_row *judge_peak(struct hs_check *check)
 {
@@ -86,23 +98,52 @@ static struct hs_check_row *judge_peak(struct hs_check *check)
     return row;
 }
 
+/* Why a limit on live memory cannot be judged; NULL: it can. */
+static const char *why_no_live(const struct hs_selection *s)
+{
+    if (hs_loss_is_of_file(s->profile, HS_LOAD_LOSS_NO_LIVE)) {
+        return "the file does not say what is live";
+    }
+    bool has_size = !s->profile->origin || s->live.bytes != 0 || s->live.count == 0;
+    return has_size ? NULL : "the file does not say how large the live blocks are";
+}
+
+/* The same for a limit on the number of allocations. */
+static const char *why_no_allocs(const struct hs_selection *s)
+{
+    if (hs_loss_is_of_file(s->profile, HS_LOAD_LOSS_NO_ALLOC)) {
+        return "the file does not say what was allocated since the start";
+    }
+    bool has_count = !s->profile->origin || s->alloc.count != 0 || s->alloc.bytes == 0;
+    return has_count ? NULL : "the file does not say how many allocations there were";
+}
+
+/* A row for a limit on a total, or, when there is a reason `why` not to judge it, for that. */
+static struct hs_check_row *judge_total(struct hs_check *check, enum hs_limit_kind kind,
+                                        const char *what, const struct hs_amount *amount,
+                                        const char *why)
+{
+    bool is_count = kind == HS_LIMIT_ALLOCS;
+    struct hs_figure figure = hs_figure_of(amount, is_count);
+    return why ? put_without(check, hs_limit_names[kind], what, why)
+               : hs_check_put_figure(check, hs_limit_names[kind], what, &figure,
+                                     check->limits->by[kind].value, is_count);
+}
+
 static int judge_totals(struct hs_check *check)
 {
     const struct hs_limit *limits = check->limits->by;
     const struct hs_selection *s = &check->selection;
     bool is_put = true;
     if (limits[HS_LIMIT_LIVE].is_set) {
-        struct hs_figure live = hs_figure_of(&s->live, false);
-        is_put = hs_check_put_figure(check, hs_limit_names[HS_LIMIT_LIVE], "live", &live,
-                                     limits[HS_LIMIT_LIVE].value, false);
+        is_put = judge_total(check, HS_LIMIT_LIVE, "live", &s->live, why_no_live(s)) != NULL;
     }
     if (limits[HS_LIMIT_PEAK].is_set && is_put) {
         is_put = judge_peak(check) != NULL;
     }
     if (limits[HS_LIMIT_ALLOCS].is_set && is_put) {
-        struct hs_figure allocs = hs_figure_of(&s->alloc, true);
-        is_put = hs_check_put_figure(check, hs_limit_names[HS_LIMIT_ALLOCS], "allocations", &allocs,
-                                     limits[HS_LIMIT_ALLOCS].value, true);
+        is_put =
+            judge_total(check, HS_LIMIT_ALLOCS, "allocations", &s->alloc, why_no_allocs(s)) != NULL;
     }
     return is_put ? 0 : -ENOMEM;
 }
@@ -145,7 +186,10 @@ static int judge_stack(struct hs_check *check, const struct hs_agg *agg,
     int err = sum_matching(agg, &limit->regex, &sum);
     hs_buf_printf(&what, "live in stacks with %s", limit->pattern);
     if (err == 0) {
-        row = hs_check_put_figure(check, "stack", hs_buf_text(&what), &sum, limit->bytes, false);
+        const char *why = why_no_live(&check->selection);
+        row = why ? put_without(check, "stack", hs_buf_text(&what), why)
+                  : hs_check_put_figure(check, "stack", hs_buf_text(&what), &sum, limit->bytes,
+                                        false);
         err = row ? 0 : -ENOMEM;
     }
     if (row) {
@@ -208,6 +252,13 @@ static int judge_growth(struct hs_check *check, const struct hs_profile *base_pr
                    : -ENOMEM;
     }
     if (err < 0) {
+        return err;
+    }
+    const char *why = why_no_live(&base);
+    why = why ? why : why_no_live(&check->selection);
+    if (why) {
+        err = put_without(check, hs_limit_names[HS_LIMIT_GROWTH], "growth", why) ? 0 : -ENOMEM;
+        hs_selection_deinit(&base);
         return err;
     }
     err = hs_diff_build(&base, &check->selection, HS_VIEW_SPACE, &diff);

@@ -360,3 +360,33 @@ def test_files_without_a_number_of_samples(heapscope, ten, tmp_path, form):
     empty.write_text("main 0\n")
     nothing = heapscope("check", "--max-live", "1GB", empty)
     assert nothing.returncode == 1 and "nothing was recorded" in nothing.stdout
+
+
+def test_figures_that_a_file_does_not_contain(heapscope, root, ten, tmp_path):
+    """A limit on what the file does not say never passes, although the figure reads 0."""
+    live, total, sizes = tmp_path / "live.folded", tmp_path / "total.pb", tmp_path / "objects.pb"
+    live.write_text("main;load 4096\n")
+    for file, name, unit in ((total, "alloc_space", "bytes"), (sizes, "inuse_objects", "count")):
+        text = (f'string_table: "" string_table: "main" string_table: "{name}" string_table: "{unit}"'
+                " sample_type { type: 2 unit: 3 } sample { location_id: 1 value: 7 }"
+                " location { id: 1 line { function_id: 1 } } function { id: 1 name: 1 }")
+        file.write_bytes(subprocess.run(
+            ["protoc", "--encode=hs.pprof.PprofProfile", f"-I{root}/src/profile/proto", "pprof.proto"],
+            input=text.encode(), capture_output=True, check=True).stdout)
+    for file, option, words in (
+        (live, ["--max-allocs", "1000000"], "allocations: cannot be judged: the file does not say what was allocated"),
+        (total, ["--max-allocs", "1000000"], "allocations: cannot be judged: the file does not say how many"),
+        (total, ["--max-live", "1G"], "live: cannot be judged: the file does not say what is live"),
+        (sizes, ["--max-live", "1G"], "live: cannot be judged: the file does not say how large"),
+        (total, ["--stack", "main=1G"], "live in stacks with main: cannot be judged"),
+        (total, ["--max-growth", "1G", "--against", ten], "growth: cannot be judged: the file does not say what is live"),
+        (ten, ["--max-growth", "1G", "--against", total], "growth: cannot be judged: the file does not say what is live"),
+    ):
+        done = heapscope("check", file, *option)
+        assert done.returncode == 1 and done.stdout.startswith("FAILED") and words in done.stdout, (file, done.stdout)
+    assert heapscope("check", live, "--max-live", "4K").returncode == 0
+    done = heapscope("diff", live, total)
+    assert done.returncode == 0 and f"{total}: the file does not say what is live" in done.stderr, done.stderr
+    done = heapscope("diff", "--view", "alloc_space", live, total)
+    assert f"{live}: the file does not say what was allocated since the start" in done.stderr, done.stderr
+    assert "total.pb" not in done.stderr

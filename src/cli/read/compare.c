@@ -119,10 +119,19 @@ static int write_output(const struct hs_compare *compare, const struct hs_diff *
     return hs_output_end(compare->output, err);
 }
 
-/* Prints the losses that make figures wrong, because they make the difference wrong, too. */
-static void warn_of_losses(const char *path, const struct hs_selection *selection)
+/*
+ * Prints the losses that make figures wrong, because they make the difference wrong, too; and
+ * whether the file contains the figures of this view at all.
+ */
+static void warn_of_losses(const char *path, const struct hs_selection *selection,
+                           enum hs_view view)
 {
+    enum hs_load_loss lack =
+        hs_views[view].quantity == HS_QUANTITY_ALLOC ? HS_LOAD_LOSS_NO_ALLOC : HS_LOAD_LOSS_NO_LIVE;
     const struct hs_profile *p = selection->profile;
+    if (hs_loss_is_of_file(p, lack)) {
+        hs_message("%s: %s", path, hs_loss_of_load(lack).text);
+    }
     for (uint32_t i = 0; i < p->loss_count; i++) {
         const struct hs_profile_loss *loss = &p->losses[i];
         if (loss->is_serious && loss->count > 0 && hs_selection_has_loss(selection, loss)) {
@@ -143,7 +152,7 @@ static int compare_profiles(const struct hs_compare *compare, struct hs_profile 
     for (int side = 0; side < HS_DIFF_SIDE_N && err == 0; side++) {
         err = hs_select_dumps(profiles[side], &compare->sides[side].select, &selections[side]);
         if (err == 0) {
-            warn_of_losses(compare->sides[side].path, &selections[side]);
+            warn_of_losses(compare->sides[side].path, &selections[side], view);
         }
     }
     int status = HS_EXIT_STATUS_FAILED;

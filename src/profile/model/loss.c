@@ -199,6 +199,18 @@ struct hs_loss_text hs_loss_of_load(enum hs_load_loss loss)
     return load_losses[loss];
 }
 
+bool hs_loss_is_of_file(const struct hs_profile *profile, enum hs_load_loss loss)
+{
+    for (uint32_t i = 0; i < profile->loss_count; i++) {
+        const struct hs_profile_loss *found = &profile->losses[i];
+        if (found->count > 0 &&
+            strcmp(hs_profile_string(profile, found->name), load_losses[loss].name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 struct hs_loss_text hs_loss_of_refusal(uint32_t refusal)
 {
     static const struct hs_loss_text unknown = {

@@ -77,6 +77,9 @@ void hs_loss_write_guess(bool is_jit, const char *module, struct hs_buf *buf);
 /* Stacks whose middle is missing: see cut_stacks.h. */
 struct hs_loss_text hs_loss_of_cut_stacks(void);
 
+/* Was this found when the file was read? */
+bool hs_loss_is_of_file(const struct hs_profile *profile, enum hs_load_loss loss);
+
 /* Adds a loss to the profile. Does nothing when count is 0. */
 void hs_loss_add(struct hs_builder *builder, uint32_t process, struct hs_loss_text text,
                  uint64_t count);
