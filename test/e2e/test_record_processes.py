@@ -202,3 +202,17 @@ small.kill()
     assert done.stdout.split()[-1:] == ["0"], done.stderr
     said = report(out / "raw-trace")["processes"]
     assert len(said) == 1 and said[0]["pid"] > 1
+
+
+@pytest.mark.parametrize("out", ["-", "/dev/stdout"])
+def test_the_trace_on_standard_output(dist, report, tmp_path, out):
+    """Standard output gets nothing else: the line that recording began goes to standard error."""
+    env = without_daemon(tmp_path)
+    with keeper(env) as process:
+        done = subprocess.run([dist / "bin" / "heapscope", "record", "-c", "-", "-o", out], env=env, capture_output=True, timeout=100,
+                              input=config(f"pid: {process.pid}", "duration_ms: 300").encode(), check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.decode().startswith("Profiling active. Press Ctrl+C to terminate.\n")
+    (tmp_path / "trace").write_bytes(done.stdout)
+    data = report(tmp_path / "trace")
+    assert [p["pid"] for p in data["processes"]] == [process.pid] and not data["losses"]

@@ -146,10 +146,25 @@ static int pack_config(Hs__Pb__TraceConfig *config, struct hs_buf *out)
 }
 
 /* The line of heap_profile, which scripts wait for. */
+#define ACTIVE_LINE "Profiling active. Press Ctrl+C to terminate.\n"
+
 static void say_active(void)
 {
-    puts("Profiling active. Press Ctrl+C to terminate.");
+    fputs(ACTIVE_LINE, stdout);
     fflush(stdout);
+}
+
+/* The same when standard output gets the trace. */
+static void say_active_elsewhere(void)
+{
+    fputs(ACTIVE_LINE, stderr);
+}
+
+static bool is_standard_output(const char *path)
+{
+    struct stat out, file;
+    return strcmp(path, "-") == 0 || (fstat(STDOUT_FILENO, &out) == 0 && stat(path, &file) == 0 &&
+                                      out.st_dev == file.st_dev && out.st_ino == file.st_ino);
 }
 
 static void make_line(struct line *line, const struct hs_record_options *o,
@@ -219,6 +234,7 @@ static int record_processes(const struct hs_record_options *o, const struct hs_t
                             const char *raw, bool is_symbolizing, const struct hs_run_head *head)
 {
     char path[HS_CTL_PATH_MAX + 1];
+    void (*on_active)(void) = is_standard_output(raw) ? say_active_elsewhere : say_active;
     int r = hs_ask_is_daemon_there(path);
     if (r == 0) {
         const struct hs_record_session session = { .schedule = w,
@@ -227,7 +243,7 @@ static int record_processes(const struct hs_record_options *o, const struct hs_t
                                                    .head = head->data,
                                                    .head_bytes = head->bytes,
                                                    .is_symbolizing = is_symbolizing,
-                                                   .on_active = say_active };
+                                                   .on_active = on_active };
         return hs_record_session_run(&session);
     }
     if (r == -EINVAL) {
@@ -240,7 +256,7 @@ static int record_processes(const struct hs_record_options *o, const struct hs_t
     int status = say_without_daemon(w, &scope);
     struct hs_run_head attach = *head;
     attach.scope = &scope;
-    attach.on_active = say_active;
+    attach.on_active = on_active;
     return status ? status : record_here(o, w, raw, is_symbolizing, &attach);
 }
 
