@@ -182,6 +182,34 @@ static void shapes_without_a_name(void **state)
  * Code of a stripped program: one call of malloc, whose size the callers decide, though one of them
  * has nearly all.
  */
+/* A wrapper around a wrapper: the callers of the outer one decide about both. */
+static void wrappers_of_wrappers(void **state)
+{
+    (void)state;
+    static const char *const callers[] = { "a", "b", "c", "d", "e", "f" };
+    struct stack stacks[6];
+    for (uint32_t i = 0; i < 6; i++) {
+        stacks[i] = (struct stack){ { callers[i], "give", "give_zero", "grab", "malloc" },
+                                    1000,
+                                    1000 >> (2 * i) ? 1000 >> (2 * i) : 1 };
+    }
+    check(stacks, 6, "grab", true);
+    check(stacks, 6, "give_zero", true);
+    check(stacks, 6, "give", true);
+    check(stacks, 6, "a", false);
+    /* Not if the outer one wants memory by itself, too. */
+    stacks[5] = (struct stack){ { "f", "give", "give_zero", "other", "malloc" }, 1000, 1 };
+    check(stacks, 6, "grab", false);
+    /* One caller at the end of the chain wanted it all. */
+    for (uint32_t i = 0; i < 6; i++) {
+        stacks[i] = (struct stack){ { "main", "load", "parse", "grab", "malloc" }, 100u << i, 1 };
+    }
+    check(stacks, 6, "grab", false);
+    /* Functions that call each other. */
+    stacks[0] = (struct stack){ { "main", "parse", "grab", "parse", "grab", "malloc" }, 100, 1 };
+    check(stacks, 1, "grab", false);
+}
+
 static void nameless_code(void **state)
 {
     (void)state;
@@ -236,8 +264,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_that_say_it),     cmocka_unit_test(names_that_do_more),
         cmocka_unit_test(inside_an_allocator),   cmocka_unit_test(weak_names_want_different_sizes),
-        cmocka_unit_test(shapes_without_a_name), cmocka_unit_test(nameless_code),
-        cmocka_unit_test(callers_are_blamed),
+        cmocka_unit_test(shapes_without_a_name), cmocka_unit_test(wrappers_of_wrappers),
+        cmocka_unit_test(nameless_code),         cmocka_unit_test(callers_are_blamed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

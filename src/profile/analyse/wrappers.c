@@ -59,6 +59,7 @@ enum name_kind {
  */
 struct pair {
     uint32_t function;
+    uint64_t other; /* of callers: a function */
     double bytes, count;
 };
 
@@ -82,6 +83,7 @@ struct shape {
     double largest_allocator_bytes; /* the most through one function that it calls */
     double largest_caller_bytes;
     struct spread callers, all_callers; /* callers that count; all callers */
+    uint32_t only_caller;               /* NO_CALLER: there are several, or none */
 };
 
 struct finder {
@@ -89,6 +91,11 @@ struct finder {
     enum hs_quantity quantity;
     uint8_t *names; /* enum name_kind, by function */
     struct shape *shapes;
+    /*
+     * By function: its only caller, if that allocates nothing in another way, as an outer wrapper
+     * does. The callers of the outermost one count as callers of all.
+     */
+    uint32_t *outer;
     struct pairs callers, allocators;
 };
 
@@ -140,7 +147,7 @@ static int add_pair(struct pairs *pairs, uint32_t function, uint64_t other,
     if (r == 0 && is_new) {
         r = hs_array_reserve(&pairs->rows, &pairs->capacity, (size_t)id + 1, sizeof(*pairs->rows));
         if (r == 0) {
-            pairs->rows[id] = (struct pair){ .function = function };
+            pairs->rows[id] = (struct pair){ .function = function, .other = other };
         }
     }
     if (r == 0) {
@@ -173,8 +180,11 @@ static uint32_t find_user(const struct hs_agg *agg, uint32_t node, uint32_t *ret
     return HS_NODE_NONE;
 }
 
-/* The function of the program that called it, other than itself. */
-static uint32_t find_caller(const struct hs_agg *agg, uint32_t node)
+/*
+ * The function of the program that called it, other than itself and its outer wrappers. `outer`
+ * may be NULL.
+ */
+static uint32_t find_caller(const struct hs_agg *agg, const uint32_t *outer, uint32_t node)
 {
     uint32_t function = agg->nodes[node].function, inner;
     for (uint32_t n = agg->nodes[node].parent; n != HS_NODE_NONE; n = agg->nodes[n].parent) {
@@ -182,7 +192,9 @@ static uint32_t find_caller(const struct hs_agg *agg, uint32_t node)
         if (n == HS_NODE_NONE) {
             break;
         }
-        if (agg->nodes[n].function != function) {
+        if (outer && agg->nodes[n].function == outer[function]) {
+            function = agg->nodes[n].function;
+        } else if (agg->nodes[n].function != function) {
             return agg->nodes[n].function;
         }
     }
@@ -233,15 +245,17 @@ static int add_stack(struct finder *f, const struct hs_agg_self *self)
     }
     uint32_t function = agg->nodes[user].function;
     uint32_t parent = agg->nodes[user].parent;
-    uint32_t caller = find_caller(agg, user);
+    uint32_t caller = find_caller(agg, f->outer, user);
     struct shape *shape = &f->shapes[function];
     shape->self_bytes += amount->bytes;
     if (parent != HS_NODE_NONE && is_named_allocator(f, agg->nodes[parent].function)) {
         shape->inside_bytes += amount->bytes;
     }
     int r = add_allocator(f, user, inner, amount);
-    if (caller != NO_CALLER && r == 0) {
+    if (find_caller(agg, NULL, user) != NO_CALLER) {
         shape->called_bytes += amount->bytes;
+    }
+    if (caller != NO_CALLER && r == 0) {
         r = add_pair(&f->callers, function, caller, amount);
     }
     return r;
@@ -272,6 +286,7 @@ static void sum_pairs(struct finder *f)
         if (pair->bytes > 0 && pair->count > 0) {
             double size = log2(pair->bytes / pair->count);
             spread_add(&shape->all_callers, size);
+            shape->only_caller = shape->all_callers.count == 1 ? (uint32_t)pair->other : NO_CALLER;
             if (pair->bytes >= CALLER_SHARE_MIN * shape->self_bytes) {
                 spread_add(&shape->callers, size);
             }
@@ -279,11 +294,15 @@ static void sum_pairs(struct finder *f)
     }
 }
 
-static int measure(struct finder *f, uint32_t *stamps)
+/* Fills `shapes` from all stacks, with the outer wrappers that are known. */
+static int measure_stacks(struct finder *f, uint32_t *stamps)
 {
     int r = 0;
     memset(stamps, 0, (f->agg->function_count + 1u) * sizeof(*stamps));
     memset(f->shapes, 0, (f->agg->function_count + 1u) * sizeof(*f->shapes));
+    for (uint32_t i = 0; i < f->agg->function_count; i++) {
+        f->shapes[i].only_caller = NO_CALLER;
+    }
     for (uint32_t i = 0; i < f->agg->self_count && r == 0; i++) {
         const struct hs_agg_self *self = &f->agg->selves[i];
         if (self->by[f->quantity].bytes > 0) {
@@ -294,6 +313,45 @@ static int measure(struct finder *f, uint32_t *stamps)
     sum_pairs(f);
     free_pairs(&f->callers);
     free_pairs(&f->allocators);
+    return r;
+}
+
+/*
+ * Adds the only caller of a function, and of its outer wrappers so far, to these. In stripped code
+ * every call is a "function" of its own, and most have one caller: that says nothing.
+ */
+static bool add_outer(struct finder *f, uint32_t function)
+{
+    const struct shape *shape = &f->shapes[function];
+    uint32_t caller = shape->only_caller, last = function;
+    if (caller == NO_CALLER || f->names[function] == NAME_NONE || f->names[caller] == NAME_NONE ||
+        shape->self_bytes < ITSELF_SHARE_MIN * shape->total_bytes ||
+        shape->self_bytes < ITSELF_SHARE_MIN * f->shapes[caller].total_bytes) {
+        return false;
+    }
+    while (f->outer[last] != NO_CALLER && last != caller) {
+        last = f->outer[last];
+    }
+    if (last == caller || f->outer[caller] != NO_CALLER) {
+        return false; /* they call each other */
+    }
+    f->outer[last] = caller;
+    return true;
+}
+
+static int measure(struct finder *f, uint32_t *stamps)
+{
+    bool is_any = true;
+    uint32_t count = f->agg->function_count;
+    memset(f->outer, 0xff, (count + 1u) * sizeof(*f->outer)); /* NO_CALLER */
+    int r = measure_stacks(f, stamps);
+    for (unsigned round = 0; round < ROUNDS_MAX && r == 0 && is_any; round++) {
+        is_any = false;
+        for (uint32_t i = 0; i < count; i++) {
+            is_any |= add_outer(f, i);
+        }
+        r = is_any ? measure_stacks(f, stamps) : 0;
+    }
     return r;
 }
 
@@ -367,7 +425,8 @@ int hs_wrappers_find(struct hs_agg *agg)
     uint32_t *stamps = calloc(count, sizeof(*stamps));
     f.names = calloc(count, sizeof(*f.names));
     f.shapes = calloc(count, sizeof(*f.shapes));
-    int r = stamps && f.names && f.shapes ? 0 : -ENOMEM;
+    f.outer = calloc(count, sizeof(*f.outer));
+    int r = stamps && f.names && f.shapes && f.outer ? 0 : -ENOMEM;
     for (uint32_t i = 0; i < agg->function_count && r == 0; i++) {
         const char *name = hs_profile_string(agg->profile, agg->functions[i].name);
         f.names[i] = (uint8_t)(agg->functions[i].is_heap ? NAME_OTHER : name_kind_of(name));
@@ -381,6 +440,7 @@ int hs_wrappers_find(struct hs_agg *agg)
     free(stamps);
     free(f.names);
     free(f.shapes);
+    free(f.outer);
     return r;
 }
 

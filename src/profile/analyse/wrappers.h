@@ -18,6 +18,9 @@
  *   - it has many callers, none of which is responsible for most of it, and they get blocks of very
  *     different sizes.
  *
+ * The only caller of a function, if it allocates in no other way (xcalloc, which calls xmalloc), is
+ * passed over: its own callers count.
+ *
  * A wrapper gets the class HS_FRAME_CLASS_ALLOCATOR, so that its callers are named instead of it.
  * The search is repeated until it finds no more wrappers, since wrappers call each other.
  *
