@@ -205,6 +205,10 @@ struct hs_detours_v1 {
 #define HS_DETOUR_PIECE_ROWS        32U
 #define HS_DETOUR_PIECE_SLOTS_BYTES 2048U
 
+enum hs_detour_flag {
+    HS_DETOUR_CARVED = 1U << 0, /* allocators with a prefix take their memory from other heaps */
+};
+
 /* One piece of the code of detours: argument of HS_DETOUR_ENTRY. */
 struct hs_detour_request_v1 {
     uint32_t request_bytes; /* sizeof(struct hs_detour_request_v1) */
@@ -215,7 +219,7 @@ struct hs_detour_request_v1 {
     uint32_t slots_all_bytes; /* of all pieces together */
     uint32_t slots_off;
     uint32_t slots_bytes;
-    uint32_t reserved;
+    uint32_t flags; /* enum hs_detour_flag */
     struct hs_detour_row_v1 rows[HS_DETOUR_PIECE_ROWS];
     uint8_t slots[HS_DETOUR_PIECE_SLOTS_BYTES];
 };

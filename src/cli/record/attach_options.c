@@ -48,9 +48,12 @@ static int check_allocator(const struct hs_opts_spec *spec, const char *prefix)
     if (!prefix) {
         return HS_ARGS_GO_ON;
     }
-    size_t bytes = strlen(prefix);
+    const char *carved = strstr(prefix, HS_ALLOCATOR_CARVED);
+    bool is_end = carved && carved[strlen(HS_ALLOCATOR_CARVED)] == '\0';
+    const char *end = is_end ? carved : prefix + strlen(prefix);
+    size_t bytes = (size_t)(end - prefix);
     bool is_name = bytes > 0 && bytes <= HS_ALLOCATOR_PREFIX_MAX && !strchr("0123456789", *prefix);
-    for (const char *c = prefix; *c; c++) {
+    for (const char *c = prefix; c < end; c++) {
         is_name &= *c == '_' || (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
                    (*c >= '0' && *c <= '9');
     }
@@ -104,11 +107,11 @@ int hs_attach_options_parse(int argc, char **argv, struct hs_attach_options *ret
         HS_OPT_DURATION('d', "duration", "DURATION", &s->duration_ns, HS_DURATION_MIN_NS,
                         HS_TIME_MAX_NS,
                         "record for this time (default: until Ctrl-C, or until the processes end)"),
-        HS_OPT_STRING(
-            0, "allocator", "PREFIX", &o->allocator,
-            "also record the program's allocator with the functions PREFIXmalloc,\n"
-            "PREFIXfree ...; je_, _rjem_, mi_, tc_ and sn_ are found without this option;\n"
-            "'none': record malloc only"),
+        HS_OPT_STRING(0, "allocator", "PREFIX", &o->allocator,
+                      "also record the program's allocator with the functions PREFIXmalloc,\n"
+                      "PREFIXfree ..., as a heap of that name; je_, _rjem_, mi_, tc_ and sn_ are\n"
+                      "found without this option; PREFIX,carved: it takes its memory from malloc;\n"
+                      "'none': record malloc only"),
         HS_OPT_FLAG('q', "quiet", &o->is_quiet, "print no summary; errors are still printed"),
         HS_OPTS_DUMPS(&s->dumps),
         HS_OPT_FLAG(0, "children", &s->is_taking_children,

@@ -27,7 +27,7 @@ static bool is_ready(void)
 {
     bool is_on = hs_lifecycle_is_on() || (hs_life_state_is_waiting() && hs_lifecycle_follow_fork());
     /* Inside our own code (in a signal handler) no callback may run, and nothing is renewed. */
-    if (hs_heaps_is_outdated() && hs_tls.guard_va == 0) {
+    if (hs_api_table_is_outdated() && hs_tls.guard_va == 0) {
         if (is_on && !hs_sampler_is_region_current()) {
             return false;
         }
@@ -131,16 +131,17 @@ static bool record_alloc(uint8_t heap_id, uint64_t id, uint64_t size_bytes,
     return loss == HS_LOSS_N;
 }
 
-static void forget(uint8_t heap_id, uint64_t id)
+static bool forget(uint8_t heap_id, uint64_t id, struct hs_live_block *ret_block)
 {
     struct hs_frame_marker mark;
     bool is_outermost = hs_reentry_guard_enter(&mark);
-    if (hs_record_is_still_on()) {
-        hs_heap_blocks_remove(is_outermost ? hs_thread_self() : NULL, heap_id, id);
-    }
+    bool was_recorded =
+        hs_record_is_still_on() &&
+        hs_heap_blocks_remove(is_outermost ? hs_thread_self() : NULL, heap_id, id, ret_block);
     if (is_outermost) {
         hs_reentry_guard_leave();
     }
+    return was_recorded;
 }
 
 bool hs_slow_report(uint64_t heap, uint64_t id, uint64_t size_bytes, const struct hs_regs *regs)
@@ -151,7 +152,7 @@ bool hs_slow_report(uint64_t heap, uint64_t id, uint64_t size_bytes, const struc
         return false;
     }
     if (hs_heap_blocks_may_have(heap_id, id)) {
-        forget(heap_id, id);
+        forget(heap_id, id, NULL);
     }
     return hit(heap_id, size_bytes, &sample) &&
            record_alloc(heap_id, id, size_bytes, &sample, regs);
@@ -166,7 +167,7 @@ bool hs_slow_report_sample(uint64_t heap, uint64_t id, uint64_t size_bytes,
         return false;
     }
     if (hs_heap_blocks_may_have(heap_id, id)) {
-        forget(heap_id, id);
+        forget(heap_id, id, NULL);
     }
     if (hs_load_relaxed(&hs_heaps_element(heap_id)->interval_bytes) == HS_INTERVAL_OFF) {
         return false;
@@ -178,8 +179,70 @@ bool hs_slow_report_sample(uint64_t heap, uint64_t id, uint64_t size_bytes,
 static HS_COLD void free_slowly(uint8_t heap_id, uint64_t id)
 {
     if (is_ready() && hs_heap_blocks_may_have(heap_id, id)) {
-        forget(heap_id, id);
+        forget(heap_id, id, NULL);
     }
+}
+
+/* --- allocators with a heap of their own ------------------------------------------------------ */
+
+/* As is_ready, without callbacks. */
+static bool is_ready_inside(void)
+{
+    bool is_on = hs_lifecycle_is_on() || (hs_life_state_is_waiting() && hs_lifecycle_follow_fork());
+    if (is_on && hs_heaps_is_outdated()) {
+        if (!hs_sampler_is_region_current()) {
+            return false;
+        }
+        hs_heaps_pick_up();
+    }
+    return is_on;
+}
+
+HS_COLD void hs_heap_report_alloc(uint8_t heap_id, uint64_t id, uint64_t size_bytes,
+                                  const struct hs_regs *regs)
+{
+    struct hs_sample sample;
+    if (!is_ready_inside()) {
+        return;
+    }
+    if (hs_heap_blocks_may_have(heap_id, id)) {
+        forget(heap_id, id, NULL);
+    }
+    if (hit(heap_id, size_bytes, &sample)) {
+        record_alloc(heap_id, id, size_bytes, &sample, regs);
+    }
+}
+
+HS_COLD bool hs_heap_report_free(uint8_t heap_id, uint64_t id, struct hs_live_block *ret_block)
+{
+    return is_ready_inside() && forget(heap_id, id, ret_block);
+}
+
+HS_COLD void hs_heap_report_put_back(uint8_t heap_id, const struct hs_live_block *removed)
+{
+    enum hs_loss loss = HS_LOSS_REENTRANT;
+    struct hs_frame_marker mark;
+    struct hs_thread *thread = hs_thread_self();
+    struct hs_live_block block = *removed;
+    if (hs_reentry_guard_enter(&mark)) {
+        /* ORDER cut: as in record(). */
+        block.epoch = hs_load_acquire(&hs_control_page.control.epoch);
+        loss = !hs_record_is_still_on() ? HS_LOSS_N
+               : thread ? hs_record_reason_of(hs_heap_blocks_insert(thread, heap_id, &block))
+                        : HS_LOSS_NO_THREAD_BLOCK;
+        hs_reentry_guard_leave();
+    }
+    if (loss != HS_LOSS_N) {
+        hs_record_count_loss(loss, removed->size_bytes, removed->hits,
+                             hs_region.header->interval_bytes[removed->interval_idx]);
+    }
+}
+
+bool hs_heap_report_drop(uint8_t heap_id, uint64_t size_bytes)
+{
+    const struct hs_thread *thread = hs_tls.self;
+    return thread && thread->heap_countdowns && hs_tls.probe == HS_NESTED_HOOK_NONE &&
+           hs_heap_countdown_drop(&thread->heap_countdowns[heap_id], size_bytes);
 }
 
 /* --- hot -------------------------------------------------------------------------------------- */
@@ -189,7 +252,7 @@ bool hs_report_alloc(uint32_t heap, uint64_t id, uint64_t size_bytes)
     const struct hs_thread *thread = hs_tls.self;
     if (hs_likely(thread != NULL) && hs_likely(thread->heap_countdowns != NULL) &&
         hs_likely(!hs_heap_blocks_may_have((uint8_t)heap, id)) &&
-        hs_likely(!hs_heaps_is_outdated()) &&
+        hs_likely(!hs_api_table_is_outdated()) &&
         hs_likely(hs_heap_countdown_drop(&thread->heap_countdowns[(uint8_t)heap], size_bytes))) {
         return false;
     }
@@ -204,7 +267,7 @@ bool hs_report_sample(uint32_t heap, uint64_t id, uint64_t size_bytes)
 void hs_report_free(uint32_t heap, uint64_t id)
 {
     if (hs_unlikely(hs_heap_blocks_may_have((uint8_t)heap, id)) ||
-        hs_unlikely(hs_heaps_is_outdated())) {
+        hs_unlikely(hs_api_table_is_outdated())) {
         free_slowly((uint8_t)heap, id);
     }
 }

@@ -16,6 +16,20 @@
 
 #include "arch/regs.h"
 
+struct hs_live_block;
+
+/* For functions of an allocator that has a heap of its own (own_hooks.h): no callback of the
+ * program is called. A block was allocated. */
+void hs_heap_report_alloc(uint8_t heap_id, uint64_t id, uint64_t size_bytes,
+                          const struct hs_regs *regs);
+/* A block is about to be freed. True: it was recorded, and *ret_block (may be NULL) says what it
+ * was. */
+bool hs_heap_report_free(uint8_t heap_id, uint64_t id, struct hs_live_block *ret_block);
+/* Undoes hs_heap_report_free, after a realloc that failed. */
+void hs_heap_report_put_back(uint8_t heap_id, const struct hs_live_block *removed);
+/* Counts down an allocation that is not recorded. False: it may have to be; nothing was counted. */
+bool hs_heap_report_drop(uint8_t heap_id, uint64_t size_bytes);
+
 /* `heap`: hs_api_heap_v1.client_heap. */
 bool hs_report_alloc(uint32_t heap, uint64_t id, uint64_t size_bytes);
 bool hs_report_sample(uint32_t heap, uint64_t id, uint64_t size_bytes);

@@ -32,6 +32,7 @@
 #include <stdlib.h>
 
 #include "client/hooks/nested_hook.h"
+#include "client/hooks/own_hooks.h"
 #include "client/hooks/record.h"
 #include "client/hooks/sampler.h"
 #include "client/host/real.h"
@@ -62,7 +63,7 @@ static void begin(struct hs_nested_hook *probe, const bool *does_call)
 static bool end(const struct hs_nested_hook *probe, bool *does_call, const void *ptr)
 {
     if (hs_likely(!hs_nested_hook_end(probe)) || probe->is_muting ||
-        !hs_live_covers((uintptr_t)ptr)) {
+        !hs_own_hook_has_covered((uintptr_t)ptr)) {
         return false;
     }
     hs_store_relaxed(does_call, true);

@@ -22,6 +22,7 @@
 
 #include "client/hooks/hooks.h"
 #include "client/hooks/nested_hook.h"
+#include "client/hooks/own_hooks.h"
 #include "client/hooks/record.h"
 #include "client/hooks/sampler.h"
 #include "client/host/real.h"
@@ -114,7 +115,7 @@ static bool learn(struct hs_new_hook *hook, bool has_seen, const void *ptr)
     }
     /* If the block is not recorded, it was not sampled, or a signal handler made the observed
      * call. */
-    bool is_inside = hs_live_covers((uintptr_t)ptr);
+    bool is_inside = hs_own_hook_has_covered((uintptr_t)ptr);
     if (is_inside || hs_add_relaxed(&hook->seen_count, 1) + 1 == SEEN_ENOUGH) {
         hs_cas_relaxed(&hook->inside, &unknown, HS_INSIDE_HOOKED);
     }

@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 
+#include "client/hooks/heap_report.h"
 #include "client/hooks/hooks.h"
 #include "client/hooks/nested_hook.h"
 #include "client/hooks/record.h"
@@ -12,6 +13,7 @@
 #include "client/host/real.h"
 #include "client/patch/own_hook_table.h"
 #include "client/tables/filter.h"
+#include "client/tables/heap_blocks.h"
 #include "client/tables/live.h"
 #include "fmt/allocator_functions.h"
 #include "rt/atomic.h"
@@ -60,16 +62,57 @@ static void *block_of(enum hs_function_kind kind, const uint64_t args[4], uint64
     }
 }
 
+HS_COLD bool hs_own_hook_has_covered(uintptr_t addr)
+{
+    bool is_covered = hs_live_covers(addr);
+    for (uint32_t set = 0; !is_covered && set < HS_ALLOCATOR_SETS; set++) {
+        uint8_t heap_id = hs_own_hooks[set * HS_ALLOCATOR_FUNCTION_COUNT]->heap_id;
+        is_covered = heap_id != 0 && hs_heap_blocks_covers(heap_id, addr);
+    }
+    return is_covered;
+}
+
 /* Ends an observation. True: an inner hook has recorded the block, which was not known to happen
  * until this call. */
 static bool end(const struct hs_nested_hook *probe, struct hs_own_hook *hook, const void *ptr)
 {
     if (hs_likely(!hs_nested_hook_end(probe)) || probe->is_muting ||
-        !hs_live_covers((uintptr_t)ptr)) {
+        !hs_own_hook_has_covered((uintptr_t)ptr)) {
         return false;
     }
     hs_store_relaxed(&hook->does_call, true);
     return true;
+}
+
+/* The slow half for an allocator with a heap of its own. If the heap is carved, what its functions
+ * take from malloc is recorded as malloc's as well. */
+static uint64_t slow_in_heap(const uint64_t args[4], struct hs_own_hook *hook,
+                             const struct hs_regs *regs)
+{
+    const enum hs_function_kind kind = hook->kind;
+    const uint64_t size_bytes = wanted_bytes(kind, args);
+    const uint8_t heap_id = hook->heap_id;
+    struct hs_nested_hook probe;
+    struct hs_live_block removed;
+    bool was_recorded = is_resize(kind) && hs_heap_blocks_may_have(heap_id, args[0]) &&
+                        hs_heap_report_free(heap_id, args[0], &removed);
+    if (!hook->is_carved) {
+        hs_nested_hook_begin(&probe, HS_NESTED_HOOK_MUTE);
+    }
+    uint64_t result = hook->real(args[0], args[1], args[2], args[3], 0, 0);
+    if (!hook->is_carved && hs_nested_hook_end(&probe)) {
+        hs_store_relaxed(&hook->does_call, true);
+    }
+    void *ptr = block_of(kind, args, result, size_bytes);
+    if (!ptr && was_recorded && size_bytes > 0 && kind != HS_FUNCTION_RESIZE_FREE) {
+        hs_heap_report_put_back(heap_id, &removed);
+    }
+    bool is_muted = hs_tls.probe != HS_NESTED_HOOK_NONE &&
+                    hs_nested_hook_notice((uintptr_t)__builtin_frame_address(0));
+    if (ptr && !is_muted) {
+        hs_heap_report_alloc(heap_id, (uintptr_t)ptr, size_bytes, regs);
+    }
+    return result;
 }
 
 uint64_t hs_slow_own(uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3,
@@ -81,6 +124,9 @@ uint64_t hs_slow_own(uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3,
     struct hs_nested_hook probe;
     struct hs_live_block removed;
     struct hs_sample sample;
+    if (hook->heap_id != 0) {
+        return slow_in_heap(args, hook, regs);
+    }
     bool was_recorded =
         is_resize(kind) && hs_filter_test(arg0) && hs_record_free((void *)arg0, &removed);
     hs_nested_hook_begin(&probe, hs_load_relaxed(&hook->does_call) ? HS_NESTED_HOOK_MUTE
@@ -97,9 +143,17 @@ uint64_t hs_slow_own(uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3,
     return result;
 }
 
-static HS_COLD void forget(uint64_t ptr)
+/* May the block be recorded? */
+static inline bool may_have(const struct hs_own_hook *hook, uint64_t ptr)
 {
-    hs_record_free((void *)ptr, NULL);
+    return hs_unlikely(hook->heap_id != 0) ? hs_heap_blocks_may_have(hook->heap_id, ptr)
+                                           : hs_filter_test(ptr);
+}
+
+static bool forget(const struct hs_own_hook *hook, uint64_t ptr, struct hs_live_block *ret_block)
+{
+    return hook->heap_id != 0 ? hs_heap_report_free(hook->heap_id, ptr, ret_block)
+                              : hs_record_free((void *)ptr, ret_block);
 }
 
 /* The old block among the arguments of a function whose result is not followed; NULL: there is
@@ -115,11 +169,16 @@ static inline const void *moved_block(enum hs_function_kind kind, uint64_t arg0,
 static HS_COLD uint64_t move(const struct hs_own_hook *hook, const uint64_t args[6])
 {
     struct hs_live_block removed;
-    bool was_recorded = hs_record_free(moved_block(hook->kind, args[0], args[1]), &removed);
+    bool was_recorded =
+        forget(hook, (uintptr_t)moved_block(hook->kind, args[0], args[1]), &removed);
     uint64_t result = hook->real(args[0], args[1], args[2], args[3], args[4], args[5]);
     bool has_failed = hook->kind == HS_FUNCTION_MOVE_AT ? (int)result != 0 : result == 0;
     if (has_failed && was_recorded) {
-        hs_record_put_back(&removed);
+        if (hook->heap_id != 0) {
+            hs_heap_report_put_back(hook->heap_id, &removed);
+        } else {
+            hs_record_put_back(&removed);
+        }
     }
     return result;
 }
@@ -130,12 +189,19 @@ static HS_COLD uint64_t move(const struct hs_own_hook *hook, const uint64_t args
     uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3, uint64_t arg4, uint64_t arg5
 #define PASSED arg0, arg1, arg2, arg3, arg4, arg5
 
+static inline __attribute__((always_inline)) bool drop(const struct hs_own_hook *hook,
+                                                       uint64_t size_bytes)
+{
+    return hs_unlikely(hook->heap_id != 0) ? hs_heap_report_drop(hook->heap_id, size_bytes)
+                                           : hs_sampler_drop(size_bytes);
+}
+
 /* An allocation of `size_bytes`; `old`: the block that it replaces, or 0. */
 static inline __attribute__((always_inline)) uint64_t
 own_take(struct hs_own_hook *hook, uint64_t size_bytes, uint64_t old, ARGS)
 {
-    if (hs_likely(old == 0 || !hs_filter_test(old)) && !hs_load_relaxed(&hook->does_call) &&
-        hs_likely(hs_sampler_drop(size_bytes))) {
+    if (hs_likely(old == 0 || !may_have(hook, old)) && !hs_load_relaxed(&hook->does_call) &&
+        hs_likely(drop(hook, size_bytes))) {
         return hook->real(PASSED);
     }
     return hs_entry_own(arg0, arg1, arg2, arg3, hook);
@@ -153,8 +219,8 @@ own_take_many(struct hs_own_hook *hook, uint64_t count, uint64_t size_bytes, uin
 
 static inline __attribute__((always_inline)) uint64_t own_free(const struct hs_own_hook *hook, ARGS)
 {
-    if (hs_unlikely(hs_filter_test(arg0))) {
-        forget(arg0);
+    if (hs_unlikely(may_have(hook, arg0))) {
+        forget(hook, arg0, NULL);
     }
     return hook->real(PASSED);
 }
@@ -162,7 +228,7 @@ static inline __attribute__((always_inline)) uint64_t own_free(const struct hs_o
 static inline __attribute__((always_inline)) uint64_t own_move(const struct hs_own_hook *hook,
                                                                enum hs_function_kind kind, ARGS)
 {
-    if (hs_unlikely(hs_filter_test((uintptr_t)moved_block(kind, arg0, arg1)))) {
+    if (hs_unlikely(may_have(hook, (uintptr_t)moved_block(kind, arg0, arg1)))) {
         return move(hook, (const uint64_t[6]){ PASSED });
     }
     return hook->real(PASSED);

@@ -29,6 +29,10 @@
 
 struct hs_own_hook;
 
+/* Is there a recorded block, of malloc's heap or of that of an allocator with a prefix, which
+ * contains this address? As hs_live_covers. */
+bool hs_own_hook_has_covered(uintptr_t addr);
+
 /* The entry of the slow half (src/arch). The functions return a pointer, a size, an error or
  * nothing. */
 uint64_t hs_entry_own(uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3,

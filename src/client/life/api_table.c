@@ -17,6 +17,7 @@
 
 /* Tables never go away: the library that brings one is never unloaded (-z nodelete). */
 static struct hs_api_v1 *tables[TABLES_MAX];
+uint32_t hs_api_table_generation;
 static bool is_child; /* a forked child: the callbacks belong to the parent's life */
 
 /* --- finding tables --------------------------------------------------------------------------- */
@@ -141,8 +142,9 @@ void hs_api_table_poll(void)
     } else {
         hs_heaps_switch_off();
     }
-    uint64_t quiet = is_on && hs_heaps_is_any_recorded() ? HS_API_NEVER_QUIET
-                                                         : hs_load_relaxed(&hs_heaps_generation);
+    uint32_t generation = hs_load_relaxed(&hs_heaps_generation);
+    hs_store_relaxed(&hs_api_table_generation, generation);
+    uint64_t quiet = is_on && hs_heaps_is_any_recorded() ? HS_API_NEVER_QUIET : generation;
     for (unsigned i = 0; i < TABLES_MAX && hs_load_relaxed(&tables[i]); i++) {
         hs_store_relaxed(&tables[i]->quiet, quiet);
     }

@@ -12,7 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "client/tables/region.h"
 #include "fmt/api_layout.h"
+#include "rt/atomic.h"
 #include "rt/base.h"
 
 /* What the tables get as `calls`. (Weak: tests link the client without its hooks.) */
@@ -31,6 +33,16 @@ void hs_api_table_add(struct hs_api_v1 *table);
 /* In a call of the library: takes up new settings and newly registered heaps, and calls the
  * callbacks that are due. Not inside our own code. */
 void hs_api_table_poll(void);
+
+/* The settings of the last poll: control.generation. */
+extern HS_HIDDEN uint32_t hs_api_table_generation;
+
+/* Have the settings changed since the last poll? */
+static inline bool hs_api_table_is_outdated(void)
+{
+    return hs_load_relaxed(&hs_api_table_generation) !=
+           hs_load_relaxed(&hs_control_page.control.generation);
+}
 
 /* In a forked child: no callback is called any more. */
 void hs_api_table_follow_fork(void);

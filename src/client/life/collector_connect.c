@@ -7,6 +7,7 @@
 #include <sys/auxv.h>
 
 #include "client/host/real.h"
+#include "client/life/own_heaps.h"
 #include "client/life/register.h"
 #include "client/patch/detours.h"
 #include "fmt/ctl_layout.h"
@@ -54,6 +55,7 @@ int hs_collector_connect_announce(struct hs_collector_connect *collector, int fd
     int err = collector->sock < 0 ? collector->sock : hs_register_send(collector->sock, fd, flags);
     if (!err && flags & HS_HELLO_WAITS) {
         hs_detours_serve(collector->sock);
+        hs_own_heaps_name();
     }
     return err;
 }

@@ -13,6 +13,7 @@
 #include "client/life/api_table.h"
 #include "client/life/collector_connect.h"
 #include "client/life/fork.h"
+#include "client/life/own_heaps.h"
 #include "client/life/process_info.h"
 #include "client/life/quiesce.h"
 #include "client/life/register.h"
@@ -52,6 +53,7 @@ static void watch_forks(void);
 
 static bool start_tables(void)
 {
+    hs_own_heaps_name();
     hs_heaps_write_all();
     return hs_modules_init() && hs_stacks_init() && hs_live_init() && hs_call_stack_init();
 }

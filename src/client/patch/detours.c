@@ -26,6 +26,8 @@ int heapscope_detour_v1(void *arg);
 /* The collector writes it from outside. */
 HS_EXPORT struct hs_detour_request_v1 heapscope_waiting_v1;
 
+bool hs_detours_are_carved;
+
 /* What has arrived so far, and is not called yet. */
 static struct {
     uint64_t slots_va; /* 0: nothing */
@@ -70,6 +72,7 @@ static void take(const struct hs_detour_request_v1 *request)
     }
     memcpy((char *)pending.slots_va + request->slots_off, request->slots, request->slots_bytes);
     pending.row_count = request->row_first + request->row_count;
+    hs_detours_are_carved = (request->flags & HS_DETOUR_CARVED) != 0;
 }
 
 /* Makes the pages executable and the table valid. They are never writable and executable at

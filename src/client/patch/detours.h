@@ -29,7 +29,13 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "fmt/ctl_layout.h"
+#include "rt/base.h"
+
+/* The request said HS_DETOUR_CARVED. */
+extern HS_HIDDEN bool hs_detours_are_carved;
 
 /* Adds detours, as HS_DETOUR_ENTRY describes; 0 or -errno. Nothing may yet have been learned about
  * what operators call inside. */

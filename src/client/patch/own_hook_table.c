@@ -19,6 +19,15 @@ bool hs_own_hook_table_set(uint32_t number, uint64_t real_va)
     return true;
 }
 
+void hs_own_hook_table_set_heap(uint32_t set, uint8_t heap_id, bool is_carved)
+{
+    for (uint32_t i = 0; set < HS_ALLOCATOR_SETS && i < HS_ALLOCATOR_FUNCTION_COUNT; i++) {
+        struct hs_own_hook *hook = hs_own_hooks[set * HS_ALLOCATOR_FUNCTION_COUNT + i];
+        hook->heap_id = heap_id;
+        hook->is_carved = is_carved;
+    }
+}
+
 void hs_own_hook_table_bind_libc(void)
 {
     const struct link_map *libc = hs_real_libc();

@@ -23,7 +23,9 @@ typedef uint64_t (*hs_own_fn)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, 
 struct hs_own_hook {
     hs_own_fn real;
     enum hs_function_kind kind;
-    bool does_call; /* it calls other hooked functions: see hooks/nested_hook.h */
+    bool does_call;  /* it calls other hooked functions: see hooks/nested_hook.h */
+    uint8_t heap_id; /* of its blocks; 0: they are malloc's */
+    bool is_carved;  /* that heap lies in others' blocks: what it takes from them is theirs, too */
 };
 
 /* A hook of a function of the C library. */
@@ -47,6 +49,11 @@ extern HS_HIDDEN const uint32_t hs_libc_first_hook_count;
 /* Sets the function that hook `number` calls. False: there is no hook of this number. (Weak: tests
  * link the client without its hooks.) */
 __attribute__((weak)) bool hs_own_hook_table_set(uint32_t number, uint64_t real_va);
+
+/* Says which heap the hooks of a set belong to: they are those of an allocator with a prefix.
+ * (Weak, as above.) */
+__attribute__((weak)) void hs_own_hook_table_set_heap(uint32_t set, uint8_t heap_id,
+                                                      bool is_carved);
 
 /* Finds the functions that the C library's hooks call. hs_real is resolved. Weak, as above. */
 __attribute__((weak)) void hs_own_hook_table_bind_libc(void);

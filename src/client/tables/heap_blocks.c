@@ -145,7 +145,8 @@ static void dispose(struct hs_thread *thread, uint8_t heap_id, const struct hs_h
     }
 }
 
-bool hs_heap_blocks_remove(struct hs_thread *thread, uint8_t heap_id, uint64_t id)
+bool hs_heap_blocks_remove(struct hs_thread *thread, uint8_t heap_id, uint64_t id,
+                           struct hs_live_block *ret_block)
 {
     struct match_block match = { .id = id, .heap_id = heap_id };
     uint32_t hash = hs_heap_hash(heap_id, id);
@@ -158,6 +159,9 @@ bool hs_heap_blocks_remove(struct hs_thread *thread, uint8_t heap_id, uint64_t i
     struct hs_record_v1 *record = match.record;
     uint64_t word = match.word;
     uint64_t weight_bytes = hs_live_weight(record, word);
+    if (ret_block) {
+        hs_live_describe(record, word, ret_block);
+    }
     note_peak(thread, heap_id, heap);
     /* ORDER cut: with this epoch comes every cut announced before it began. */
     uint64_t epoch = hs_load_acquire(&hs_control_page.control.epoch);
@@ -180,6 +184,27 @@ bool hs_heap_blocks_remove(struct hs_thread *thread, uint8_t heap_id, uint64_t i
     }
     subtract(thread, heap, weight_bytes);
     return true;
+}
+
+static bool does_cover(uint8_t heap_id, uintptr_t start, uintptr_t addr)
+{
+    struct match_block match = { .id = start, .heap_id = heap_id };
+    uint32_t hash = hs_heap_hash(heap_id, start);
+    uint64_t value;
+    return hs_heap_filter_test(hash) &&
+           hs_index_find(&index_of_blocks, hash, is_block, &match, &value) &&
+           (start == addr || addr - start < HS_RECORD_SIZE(match.record->size_thread));
+}
+
+bool hs_heap_blocks_covers(uint8_t heap_id, uintptr_t addr)
+{
+    uintptr_t first = hs_live_first_cover(addr);
+    for (uintptr_t start = addr & -HS_LIVE_HALF_GRAIN; start > first; start -= HS_LIVE_HALF_GRAIN) {
+        if (does_cover(heap_id, start, addr)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 void hs_heap_blocks_renumber(hs_index_renumber_fn *renumber, void *ctx)

@@ -34,8 +34,12 @@ void hs_heap_blocks_clear(void);
 enum hs_loss hs_heap_blocks_insert(struct hs_thread *thread, uint8_t heap_id,
                                    const struct hs_live_block *block);
 
-/* Forgets a block. False: it was not recorded. */
-bool hs_heap_blocks_remove(struct hs_thread *thread, uint8_t heap_id, uint64_t id);
+/* Forgets a block. False: it was not recorded. *ret_block (may be NULL) says what it was. */
+bool hs_heap_blocks_remove(struct hs_thread *thread, uint8_t heap_id, uint64_t id,
+                           struct hs_live_block *ret_block);
+
+/* As hs_live_covers, for the blocks of one heap whose ids are addresses. */
+bool hs_heap_blocks_covers(uint8_t heap_id, uintptr_t addr);
 
 /* Gives each block the record id that `renumber` returns; HS_RECORD_NONE: the block is forgotten.
  * No other thread may look for blocks meanwhile. */

@@ -34,12 +34,17 @@ static bool does_cover(uintptr_t start, uintptr_t addr)
            (start == addr || addr - start < HS_RECORD_SIZE(place.record->size_thread));
 }
 
-bool hs_live_covers(uintptr_t addr)
+uintptr_t hs_live_first_cover(uintptr_t addr)
 {
     uintptr_t align_bytes = addr & -addr;
     uintptr_t back_bytes =
         (align_bytes < ALIGN_BYTES_MAX ? align_bytes : ALIGN_BYTES_MAX) + HEADER_BYTES_MAX;
-    uintptr_t first = addr > back_bytes ? addr - back_bytes : 0;
+    return addr > back_bytes ? addr - back_bytes : 0;
+}
+
+bool hs_live_covers(uintptr_t addr)
+{
+    uintptr_t first = hs_live_first_cover(addr);
     for (uintptr_t start = addr & -HS_LIVE_GRAIN; start > first; start -= HS_LIVE_GRAIN) {
         if (hs_filter_test(start) &&
             (does_cover(start, addr) || does_cover(start + HS_LIVE_HALF_GRAIN, addr))) {
@@ -84,8 +89,8 @@ HS_COLD void hs_live_remove_duplicate(struct hs_thread *thread, uintptr_t addr)
     }
 }
 
-static HS_COLD void describe(const struct hs_record_v1 *record, uint64_t word,
-                             struct hs_live_block *ret_block)
+HS_COLD void hs_live_describe(const struct hs_record_v1 *record, uint64_t word,
+                              struct hs_live_block *ret_block)
 {
     *ret_block = (struct hs_live_block){
         .addr = record->addr,
@@ -115,7 +120,7 @@ bool hs_live_remove(struct hs_thread *thread, uintptr_t addr, struct hs_live_blo
     uint64_t weight_bytes = hs_live_weight(record, word);
     uint64_t size_bytes = HS_RECORD_SIZE(record->size_thread);
     if (ret_block) {
-        describe(record, word, ret_block);
+        hs_live_describe(record, word, ret_block);
     }
     /* ORDER cut: with this epoch comes every cut announced before it began. */
     uint64_t epoch = hs_load_acquire(&hs_control_page.control.epoch);

@@ -83,12 +83,18 @@ void hs_live_clear(void);
  * start by at most its own alignment (up to 2 MiB) and a header of 64 bytes. Slow: it tests each
  * possible start. */
 bool hs_live_covers(uintptr_t addr);
+/* Such a block starts behind this address. */
+uintptr_t hs_live_first_cover(uintptr_t addr);
 
 /* Forgets the block at `addr`; called before the real free. True: the block was recorded, and
  * *ret_block (may be NULL) says what it was, so that a failed realloc can put it back. `thread` is
  * NULL when this thread is inside our code already (in a signal handler): the thread's lists are
  * then left alone. */
 bool hs_live_remove(struct hs_thread *thread, uintptr_t addr, struct hs_live_block *ret_block);
+
+/* Says what block a record holds. `word`: the record's word, with the state ALIVE. */
+void hs_live_describe(const struct hs_record_v1 *record, uint64_t word,
+                      struct hs_live_block *ret_block);
 
 /* Slow path of hs_live_insert_at: the filter says that the address is already recorded. Removes the
  * old record, and counts it under HS_LOSS_DUPLICATE. */

@@ -46,6 +46,8 @@ struct work {
     struct hs_detour_plan plan;
     struct hs_detour_request_v1 request;
     struct hs_embedded_allocator *own;
+    char prefix[HS_ALLOCATOR_PREFIX_MAX + 1]; /* without HS_ALLOCATOR_CARVED */
+    bool is_carved;
 };
 
 static bool fail(struct work *w, const char *what, const char *detail)
@@ -244,7 +246,8 @@ static bool send_plan(struct work *w, int64_t *ret_value)
                                                   .slots_va = plan->detours.slots_va,
                                                   .slots_all_bytes = plan->slots_bytes,
                                                   .slots_off = off,
-                                                  .slots_bytes = bytes };
+                                                  .slots_bytes = bytes,
+                                                  .flags = w->is_carved ? HS_DETOUR_CARVED : 0 };
         memcpy(request->rows, plan->detours.rows + row, rows * sizeof(request->rows[0]));
         memcpy(request->slots, plan->slots + off, bytes);
         row += rows;
@@ -330,9 +333,17 @@ static bool find_allocators(struct work *w, const char *prefix, bool *ret_is_the
     return true;
 }
 
-static bool find_and_redirect(struct work *w, const char *prefix)
+static bool find_and_redirect(struct work *w, const char *allocator)
 {
     bool is_there = false;
+    const char *prefix = NULL;
+    if (allocator) {
+        const char *carved = strstr(allocator, HS_ALLOCATOR_CARVED);
+        w->is_carved = carved != NULL;
+        snprintf(w->prefix, sizeof(w->prefix), "%.*s",
+                 (int)(carved ? (size_t)(carved - allocator) : strlen(allocator)), allocator);
+        prefix = w->prefix;
+    }
     return find_allocators(w, prefix, &is_there) && (!is_there || redirect(w));
 }
 

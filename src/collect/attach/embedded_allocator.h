@@ -32,7 +32,8 @@ struct hs_embedded_allocator {
 };
 
 /* Redirects malloc, if it is embedded, and the allocator functions with `prefix` besides it
- * (allocator_names.h); NULL: the known ones are searched for. The client is loaded from
+ * (allocator_names.h; with HS_ALLOCATOR_CARVED behind it or not); NULL: the known ones are searched
+ * for. The client is loaded from
  * `client_path` if necessary. */
 bool hs_embedded_allocator_redirect(pid_t pid, const char *client_path, const char *client_name,
                                     const char *prefix, uint64_t patience_ns,

@@ -30,6 +30,8 @@
 #define HS_ALLOCATOR_FAMILIES_MAX 6U
 /* Given in place of a prefix: do not search for any. */
 #define HS_ALLOCATOR_NONE "none"
+/* Behind a prefix: the allocator takes its memory from malloc, so that its heap is a carved one. */
+#define HS_ALLOCATOR_CARVED ",carved"
 
 struct hs_allocator_symbol {
     struct hs_remote_symbol at;
