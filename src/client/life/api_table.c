@@ -36,6 +36,9 @@ static void fill_in(struct hs_api_v1 *table)
     /* ORDER api-calls: `calls` before the word that lets a call look at it. */
     hs_store_release(&table->calls, &hs_api_calls);
     hs_store_release(&table->generation_off, word - (const char *)table);
+    /* ORDER api-register: a heap that is registered before its thread finds `calls` is found by the
+     * searches that follow. */
+    hs_fence_seq_cst();
 }
 
 void hs_api_table_add(struct hs_api_v1 *table)

@@ -1,0 +1,127 @@
+/*
+ * heapscope's API for programs with allocators of their own: it names their heaps, and reports
+ * their allocations. Link with -lheapscope, or define HEAPSCOPE_WEAK before this header and link
+ * nothing: see heapscope(3).
+ *
+ *     static uint32_t heap;                          // 0 before it is registered: calls do nothing
+ *     heap = heapscope_heap_register(heapscope_heap_create("arena"));
+ *     ...
+ *     heapscope_report_alloc(heap, (uintptr_t)block, size_bytes);
+ *     heapscope_report_free(heap, (uintptr_t)block);
+ *
+ * Every function but heapscope_pool_destroy may be called from any thread, and from constructors of
+ * global objects. Without a profiler, a report costs about a nanosecond and does nothing. A
+ * function that returns int returns 0, or -errno.
+ */
+#pragma once
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <heapscope/weak.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- heaps: see heapscope_heap_create(3) --- */
+
+#define HEAPSCOPE_HEAP_NAME_BYTES 64  /* with the NUL */
+#define HEAPSCOPE_HEAPS           255 /* of a process */
+
+/* A heap that is being set up: the AHeapInfo of heap_profile.h. Never freed. */
+typedef struct AHeapInfo heapscope_heap;
+
+/* NULL, and errno is EINVAL (no name), ENAMETOOLONG, or ENOSPC (255 heaps exist). */
+HEAPSCOPE_API heapscope_heap *heapscope_heap_create(const char *name);
+/* The setters fail with -EINVAL (no heap) and -EBUSY (it is registered).
+ * A primary heap has memory of its own, from mmap for instance. Without this call the heap is
+ * carved: its memory lies in blocks of other heaps, and totals of the process do not count it. */
+HEAPSCOPE_API int heapscope_heap_set_primary(heapscope_heap *heap, bool is_primary);
+/* The registered heap in whose blocks this one lies; 0: not known. */
+HEAPSCOPE_API int heapscope_heap_set_parent(heapscope_heap *heap, uint32_t parent);
+/* Called when a profiler begins and ends recording the heap, by the next call of the library in any
+ * thread; each may be NULL. `interval_bytes` is that of heapscope_interval. */
+HEAPSCOPE_API int heapscope_heap_set_callbacks(heapscope_heap *heap,
+                                               void (*on_enabled)(void *data,
+                                                                  uint64_t interval_bytes),
+                                               void (*on_disabled)(void *data), void *data);
+/* The heap's id, 1 to 255. 0: `heap` is NULL; reports with it do nothing. */
+HEAPSCOPE_API uint32_t heapscope_heap_register(heapscope_heap *heap);
+
+/* --- reports: see heapscope_report_alloc(3) --- */
+
+/* `id` is the block's address, or any number that no live block of the heap has. True: it was
+ * recorded. */
+HEAPSCOPE_API bool heapscope_report_alloc(uint32_t heap, uint64_t id, uint64_t size_bytes);
+/* For programs that choose samples themselves: the sample stands for `weight_bytes`. */
+HEAPSCOPE_API bool heapscope_report_sample(uint32_t heap, uint64_t id, uint64_t weight_bytes);
+/* For every block, before its id may be used again. */
+HEAPSCOPE_API void heapscope_report_free(uint32_t heap, uint64_t id);
+
+/* --- the profiler: see heapscope_poll(3) --- */
+
+/* Takes up what a profiler has set, and calls the callbacks that are due: for programs that report
+ * rarely. -ENOTCONN: no profiler. */
+HEAPSCOPE_API int heapscope_poll(void);
+/* Mean number of bytes between two samples of this heap; 0: it is not being recorded. */
+HEAPSCOPE_API uint64_t heapscope_interval(uint32_t heap);
+/* Has the profiler keep the state of this moment under a name. -EINVAL, -ENAMETOOLONG; -ENOTCONN:
+ * no profiler; -ETIMEDOUT: it did not answer within 2 s. */
+HEAPSCOPE_API int heapscope_take_snapshot(const char *name);
+
+/* All heaps together, since recording began. */
+struct heapscope_stats {
+    uint64_t allocated_bytes;
+    uint64_t deallocated_bytes;
+    uint64_t is_exact; /* 1: every allocation was recorded; 0: the bytes are estimates */
+    uint64_t reserved[5];
+};
+/* Of the process, and of the calling thread; each may be NULL. -ENOTCONN: no profiler, and nothing
+ * is written. */
+HEAPSCOPE_API int heapscope_get_stats(struct heapscope_stats *global,
+                                      struct heapscope_stats *local);
+
+/* --- pools: see heapscope_pool_create(3) --- */
+
+/* Blocks that are freed together, and reported to a heap. */
+typedef struct heapscope_pool heapscope_pool;
+
+struct heapscope_pool_options {
+    uint32_t heap;      /* reports go to this registered heap; 0: to one of the pool's name */
+    uint32_t parent;    /* if heap is 0: the heap in whose blocks the pool lies; 0: not known */
+    size_t chunk_bytes; /* taken from the allocator at once; 4 KiB to 16 MiB; 0: 64 KiB */
+    /* Where chunks come from; both NULL: malloc and free. Memory is aligned to 16 bytes. */
+    void *(*alloc)(void *data, size_t size_bytes);
+    void (*free)(void *data, void *memory, size_t size_bytes);
+    void *data;
+    uint64_t reserved[4]; /* 0 */
+};
+
+/* NULL, and errno is EINVAL, ENAMETOOLONG or ENOMEM. `options` may be NULL. */
+HEAPSCOPE_API heapscope_pool *heapscope_pool_create(const char *name,
+                                                    const struct heapscope_pool_options *options);
+/* Memory aligned to 16 bytes. NULL, and errno is ENOMEM; of the second also EINVAL: `align_bytes`
+ * is no power of two, or more than 1 GiB. */
+HEAPSCOPE_API void *heapscope_pool_alloc(heapscope_pool *pool, size_t size_bytes);
+HEAPSCOPE_API void *heapscope_pool_alloc_aligned(heapscope_pool *pool, size_t size_bytes,
+                                                 size_t align_bytes);
+/* NULL is no block, and is accepted. -EINVAL: no live block of this pool, as far as the bytes
+ * before it show; nothing is changed. */
+HEAPSCOPE_API int heapscope_pool_free(heapscope_pool *pool, void *block);
+/* Gives chunks without live blocks back; returns their bytes. */
+HEAPSCOPE_API size_t heapscope_pool_trim(heapscope_pool *pool);
+/* Frees all blocks, and reports each. No other thread may use the pool any more. */
+HEAPSCOPE_API void heapscope_pool_destroy(heapscope_pool *pool);
+/* The id of the heap to which the pool reports; 0: the process has too many heaps. */
+HEAPSCOPE_API uint32_t heapscope_pool_heap(const heapscope_pool *pool);
+
+#ifdef HEAPSCOPE_WEAK
+#include <heapscope/weak_heapscope.h>
+#endif
+
+#ifdef __cplusplus
+}
+#endif

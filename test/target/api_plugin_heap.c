@@ -1,0 +1,24 @@
+/* A library that owns a heap and is unloaded: its callbacks are gone then. */
+#include <stdio.h>
+
+#include <heapscope/heapscope.h>
+
+static void on_enabled(void *data, uint64_t interval_bytes)
+{
+    (void)data;
+    printf("plugin enabled, %d\n", (int)interval_bytes);
+}
+
+static void on_disabled(void *data)
+{
+    (void)data;
+    printf("plugin disabled\n");
+}
+
+uint32_t plugin_start(void);
+uint32_t plugin_start(void)
+{
+    heapscope_heap *heap = heapscope_heap_create("plugin");
+    heapscope_heap_set_callbacks(heap, on_enabled, on_disabled, NULL);
+    return heapscope_heap_register(heap);
+}
