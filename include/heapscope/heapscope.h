@@ -1,7 +1,7 @@
 /*
  * heapscope's API for programs with allocators of their own: it names their heaps, and reports
  * their allocations. Link with -lheapscope, or define HEAPSCOPE_WEAK before this header and link
- * nothing: see heapscope(3).
+ * nothing: see heapscope(3). C++: heapscope/heapscope.hpp.
  *
  *     static uint32_t heap;                          // 0 before it is registered: calls do nothing
  *     heap = heapscope_heap_register(heapscope_heap_create("arena"));

@@ -1,4 +1,4 @@
-"""libheapscope.so as a program meets it: linked, loaded late, not loaded at all, and with a profiler that
+"""libheapscope.so as a program meets it: linked, loaded late, not loaded at all, in C and C++, and with a profiler that
 does what the real one does (test/target/api_client.c)."""
 
 import shutil
@@ -198,13 +198,40 @@ def test_weak_form(kind, compiler, flags, dist, client, tmp_path):
             assert "alloc arena" in call([program], [client, library]).stderr
 
 
+# --- C++ ---
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+def test_resources(compiler, flags, dist, client, tmp_path):
+    if not shutil.which(compiler):
+        pytest.skip(f"{compiler} is not installed")
+    build = [compiler, "-std=c++17", "-O1", "-g", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror",
+             *flags[0], TARGETS / "api_resources.cc", "-pthread"]
+    linked, weak, checked = tmp_path / "linked", tmp_path / "weak", tmp_path / "checked"
+    subprocess.run([*build, "-o", linked, *flags[1]], check=True)
+    subprocess.run([*build, "-o", weak, "-DHEAPSCOPE_WEAK"], check=True)
+    subprocess.run([*build, "-o", checked, "-fsanitize=address,undefined", "-fno-sanitize-recover", *flags[1]], check=True)
+    assert call([linked]).stdout == "with the library\n"
+    assert call([checked], ASAN_OPTIONS="detect_leaks=1").stdout == "with the library\n"
+    assert call([weak]).stdout == "without the library\n"
+    assert call([weak], [dist / "lib" / "libheapscope.so"]).stdout == "with the library\n"
+    live = {}
+    for word, name, place, *_ in map(str.split, call([linked], [client]).stderr.splitlines()[1:]):
+        if word == "alloc":
+            assert (name, place) not in live
+            live[name, place] = True
+        elif word == "free":
+            del live[name, place]
+    assert not live
+
+
 # --- any language ---
 
 def test_header_alone(flags, tmp_path):
     """Each header compiles by itself, in the oldest language that it is for, without a warning."""
     for compiler, standard, headers in (
             ("gcc", "c11", ("heapscope.h", "heap_profile.h")), ("clang-14", "c11", ("heapscope.h", "heap_profile.h")),
-            ("g++", "c++11", ("heapscope.h", "heap_profile.h")), ("clang++", "c++20", ("heapscope.h", "heap_profile.h"))):
+            ("g++", "c++11", ("heapscope.h", "heap_profile.h")), ("g++", "c++17", ("heapscope.hpp",)),
+            ("clang++", "c++20", ("heapscope.hpp",))):
         if not shutil.which(compiler):
             continue
         for header in headers:
@@ -213,3 +240,26 @@ def test_header_alone(flags, tmp_path):
                 source.write_text(f"#include <heapscope/{header}>\n")
                 subprocess.run([compiler, f"-std={standard}", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror",
                                 *weak, *flags[0], "-c", source, "-o", tmp_path / "a.o"], check=True)
+
+
+# --- the worked example ---
+
+def test_example(dist, client, tmp_path):
+    """The installed example builds by its makefile, and reports what its comments say."""
+    folder = tmp_path / "heaps"
+    shutil.copytree(dist / "share" / "examples" / "heapscope", folder)
+    options = [f"PKG_CONFIG_PATH={dist / 'lib' / 'pkgconfig'}", "CFLAGS=-O2 -Wall -Wextra -Werror", "CXXFLAGS=-O2 -Wall -Wextra -Werror"]
+    subprocess.run(["make", *options], cwd=folder, check=True, env=clean_env())
+    assert call([folder / "arena"]).stdout == "heap 1, snapshot: Transport endpoint is not connected\n"
+    arena = call([folder / "arena"], [client])
+    assert arena.stdout == "heap 1, snapshot: taken\n"
+    said = arena.stderr.splitlines()
+    assert said[1] == "heap 1 arena flags 3 parent 0"
+    assert sum(line.startswith("alloc arena ") for line in said) == 1000
+    assert said.index("snapshot names are loaded") == 1002
+    assert call([folder / "objects"]).stdout == "1000 particles, 100 words, heaps 2, 1 and 3\n"
+    objects = call([folder / "objects"], [client]).stderr.splitlines()
+    for heap, most in (("particles", 1000), ("index", 1020), ("request", 120)):
+        allocs = [line.split()[2] for line in objects if line.startswith(f"alloc {heap} ")]
+        frees = [line.split()[2] for line in objects if line.startswith(f"free {heap} ")]
+        assert sorted(allocs) == sorted(frees) and 100 <= len(allocs) <= most
