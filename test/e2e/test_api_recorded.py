@@ -71,9 +71,14 @@ def test_worked_example(run, heaps, dist, tmp_path):
     assert arena.status == 0, arena.stderr
     names = [f"name of the object with the number {i}" for i in range(1000)]
     assert heaps(arena.file)["arena"] == (0, 0, sum(len(name) + 1 for name in names), 1000)
-    objects = heaps(run([folder / "objects"], "-i", 1).file)
+    done = run([folder / "objects"], "-i", 1)
+    objects = heaps(done.file)
     assert objects["particles"] == (0, 0, 48000, 1000)
     assert objects["index"][:2] == objects["request"][:2] == (0, 0)
+    # What the library and its header allocate counts for the caller.
+    rows = done.report("--view", "alloc_space", "--top", "all")["functions_by_self"]
+    names = {row["function"] for row in rows if row["self"]["bytes"]}
+    assert "main" in names and not any(name.startswith("heapscope") for name in names)
 
 
 def test_weak_form(run, heaps, dist, flags, tmp_path):

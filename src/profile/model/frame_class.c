@@ -140,6 +140,11 @@ static const char *const allocator_names[] = {
     "xmlMallocLoc",
     "xmlStrdup",
     "xmlStrndup",
+    /* libheapscope, also in its weak form */
+    "heapscope_report_*",
+    "heapscope_pool_*",
+    "heapscope_weak_*",
+    "AHeapProfile_report*",
     /* C++ */
     "allocate_buffer",
     "allocate_at_least",
@@ -179,6 +184,7 @@ static const char *const allocator_paths[] = {
     "llvm::MallocAllocator::",
     "llvm::SmallVectorBase<",
     "llvm::allocate_buffer",
+    "heapscope::", /* heapscope.hpp */
 };
 
 static const char *const library_paths[] = {
@@ -194,6 +200,9 @@ static const char *const library_modules[] = {
 
 /* A frame without a name in these libraries can only be part of an allocation. */
 static const char *const allocator_modules[] = { "libjemalloc", "libtcmalloc", "libmimalloc" };
+
+/* The same of any frame in the library with our pools. */
+static const char *const pool_modules[] = { "libheapscope.so" };
 
 static const char *const start_names[] = {
     "_start",
@@ -331,6 +340,7 @@ enum hs_frame_class hs_frame_class_of(const char *name, const char *module_path)
         (is_library_name &&
          is_in(last, last_bytes, std_allocator_names, HS_COUNT_OF(std_allocator_names))) ||
         has_prefix(path, allocator_paths, HS_COUNT_OF(allocator_paths)) ||
+        has_prefix(module, pool_modules, HS_COUNT_OF(pool_modules)) ||
         (name[0] == '\0' &&
          has_prefix(module, allocator_modules, HS_COUNT_OF(allocator_modules)))) {
         return HS_FRAME_CLASS_ALLOCATOR;
