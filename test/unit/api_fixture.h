@@ -32,9 +32,12 @@ static uint64_t client_quiet_at_poll; /* what the library had set before */
 
 static void client_note(enum client_call call, uint32_t name, uint64_t id, uint64_t size_bytes)
 {
-    unsigned place =
-        __atomic_fetch_add(&client_report_count, 1, __ATOMIC_RELAXED) % CLIENT_REPORTS_MAX;
-    client_reports[place] = (struct client_report){ call, name - CLIENT_HEAP_BASE, id, size_bytes };
+    /* Later ones are only counted: threads must not share an element. */
+    unsigned place = __atomic_fetch_add(&client_report_count, 1, __ATOMIC_RELAXED);
+    if (place < CLIENT_REPORTS_MAX) {
+        client_reports[place] =
+            (struct client_report){ call, name - CLIENT_HEAP_BASE, id, size_bytes };
+    }
 }
 
 static bool client_report_alloc(uint32_t name, uint64_t id, uint64_t size_bytes)
