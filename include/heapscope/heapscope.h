@@ -72,13 +72,15 @@ HEAPSCOPE_API uint64_t heapscope_interval(uint32_t heap);
  * no profiler; -ETIMEDOUT: it did not answer within 2 s. */
 HEAPSCOPE_API int heapscope_take_snapshot(const char *name);
 
-/* All heaps together, since recording began. */
+/* All heaps together, since recording began; the blocks of a carved heap and the blocks that these
+ * lie in both count. */
 struct heapscope_stats {
     uint64_t allocated_bytes;
-    uint64_t deallocated_bytes;
+    uint64_t deallocated_bytes; /* of a thread: HEAPSCOPE_UNKNOWN */
     uint64_t is_exact; /* 1: every allocation was recorded; 0: the bytes are estimates */
     uint64_t reserved[5];
 };
+#define HEAPSCOPE_UNKNOWN UINT64_MAX
 /* Of the process, and of the calling thread; each may be NULL. -ENOTCONN: no profiler, and nothing
  * is written. */
 HEAPSCOPE_API int heapscope_get_stats(struct heapscope_stats *global,

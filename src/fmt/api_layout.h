@@ -55,6 +55,9 @@ struct hs_api_callback_info_v1 {
     uint64_t interval_bytes;
 };
 
+/* A figure that the client does not count. */
+#define HS_API_STATS_UNKNOWN UINT64_MAX
+
 struct hs_api_stats_v1 {
     uint64_t allocated_bytes; /* since recording began; estimates unless is_exact */
     uint64_t deallocated_bytes;

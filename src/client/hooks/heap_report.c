@@ -10,6 +10,7 @@
 
 #include "client/hooks/record_steps.h"
 #include "client/hooks/sampler.h"
+#include "client/life/api_stats.h"
 #include "client/life/api_table.h"
 #include "client/life/lifecycle.h"
 #include "client/tables/heap_blocks.h"
@@ -279,4 +280,5 @@ const struct hs_api_calls_v1 hs_api_calls = {
     .report_sample = hs_report_sample,
     .report_free = hs_report_free,
     .poll = hs_api_table_poll,
+    .get_stats = hs_api_stats_read,
 };

@@ -76,6 +76,7 @@ struct hs_thread {
     struct hs_heap_countdown *heap_countdowns; /* by heap id; NULL: it has reported nothing */
     struct hs_thread *next;                    /* the list of all states; none is ever unlinked */
     struct hs_tls *tls;                        /* of its owner; gone when the owner is */
+    uint64_t first_alloc_bytes;                /* block->alloc_bytes when its owner took it */
     uint32_t owner_tid;                        /* 0: free to take */
     uint32_t name_interval;
     /* Counts since the last review of `record_cache`: see locate.h. */

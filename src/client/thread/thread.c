@@ -194,6 +194,7 @@ static void attach(void)
     thread->name_countdown = 1;
     thread->block->tid = thread->owner_tid;
     thread->block->thread_id = thread->thread_id;
+    thread->first_alloc_bytes = thread->block->alloc_bytes;
     hs_thread_adopt_losses(thread->block);
     /* Finds the thread's own stack. */
     struct hs_stack_window unused;
@@ -210,6 +211,7 @@ HS_COLD void hs_thread_renew_all(void)
             return; /* does not happen: the section has room for a million */
         }
         thread->block = block;
+        thread->first_alloc_bytes = 0;
         thread->gap_count = 0;
         thread->name_interval = 1;
         thread->name_countdown = 1; /* it reads its name itself, at its next sample */
