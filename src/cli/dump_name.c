@@ -27,6 +27,16 @@ int hs_dump_name_number(const char *text, uint32_t *ret_snapshot)
     return 0;
 }
 
+void hs_dump_name_choose(const char *text, struct hs_select_spec *select)
+{
+    uint64_t number;
+    if (hs_parse_number(text, &number) == 0 && number < HS_SELECT_FROM_END) {
+        select->snapshot = (uint32_t)number;
+    } else {
+        select->snapshot_name = text;
+    }
+}
+
 int hs_dump_name_split(const char *operand, char **ret_path, uint32_t *ret_snapshot,
                        bool *ret_has_number)
 {

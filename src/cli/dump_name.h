@@ -14,6 +14,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct hs_select_spec;
+
+/* Chooses the snapshot of an option --snapshot: by its number (0, 1, ...), or by the name that the
+ * program gave it, which must stay at its address. */
+void hs_dump_name_choose(const char *text, struct hs_select_spec *select);
+
 /* Parses "2", "-1" or "last" into *ret_snapshot: 0, or -EINVAL for anything else. */
 int hs_dump_name_number(const char *text, uint32_t *ret_snapshot);
 

@@ -80,6 +80,9 @@ struct hs_snap_thread {
     struct hs_estimate live;
 };
 
+/* The longest name of a snapshot that a program takes, without its NUL. */
+#define HS_SNAP_NAME_MAX 63
+
 struct hs_snap_heap {
     char name[64];
     /* Its blocks lie inside the blocks of other heaps: the totals of the process do not contain
@@ -130,6 +133,7 @@ enum hs_exit_kind {
 };
 
 struct hs_snapshot {
+    char name[HS_SNAP_NAME_MAX + 1]; /* that the program gave it; "": none */
     uint32_t pid;
     uint32_t ppid;
     /* the process that it was forked from, and whose live blocks it inherited; 0: none, or it has

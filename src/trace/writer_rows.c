@@ -326,6 +326,7 @@ static int write_head(struct hs_trace_writer *writer, const struct hs_writer_dum
     fill_counters(head, snap, out);
     fill_info(dump, out);
     fill_refusal(snap, out);
+    out->name = snap->name[0] ? (char *)(uintptr_t)snap->name : NULL;
     /* All heaps of the file so far. Rows refer to a heap by its index in this list. */
     out->n_heap_names = writer->heap_count < HS_COUNT_OF(head->heap_names)
                             ? writer->heap_count

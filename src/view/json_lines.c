@@ -119,6 +119,9 @@ static void write_dump(struct writer *w, uint32_t idx)
     hs_json_kv_uint(&w->json, "dump", idx);
     hs_json_kv_uint(&w->json, "process", dump->process);
     hs_json_kv_uint(&w->json, "snapshot", dump->index);
+    if (dump->name != 0) {
+        put_string(w, "name", dump->name);
+    }
     hs_json_kv_bool(&w->json, "is_final", dump->is_final);
     hs_json_kv_uint(&w->json, "start_ns", dump->start_ns);
     hs_json_kv_uint(&w->json, "time_ns", dump->time_ns);

@@ -157,6 +157,7 @@ int hs_report_write(const struct hs_profile *profile, const struct hs_report_opt
         if (options->form == HS_REPORT_HEALTH) {
             hs_report_write_health(&report);
         } else {
+            hs_report_write_named(&report);
             hs_report_write_losses(&report);
             hs_report_write_answer(&report);
             hs_report_write_processes(&report);

@@ -68,6 +68,14 @@ void hs_report_json_function(struct hs_report *report, struct hs_json *json,
     }
 }
 
+/* Writes a figure that is 0 when it is unknown. */
+static void kv_if_known(struct hs_json *json, const char *key, uint64_t value)
+{
+    if (value != 0) {
+        hs_json_kv_uint(json, key, value);
+    }
+}
+
 static void write_process(struct hs_report *report, struct hs_json *json, uint32_t dump_idx)
 {
     const struct hs_profile *p = report->profile;
@@ -97,30 +105,21 @@ static void write_process(struct hs_report *report, struct hs_json *json, uint32
     }
     hs_json_kv_uint(json, "snapshot", dump->index);
     hs_json_kv_uint(json, "snapshot_count", process->dump_count);
+    hs_report_json_named(report, json, dump_idx);
     hs_json_kv_bool(json, "is_final", dump->is_final);
     hs_json_kv_double(json, "duration_seconds", seconds(process->start_ns, dump->time_ns));
     if (dump->peak_time_ns != 0) {
         hs_json_kv_double(json, "peak_at_seconds", seconds(process->start_ns, dump->peak_time_ns));
     }
     hs_json_kv_uint(json, "interval_bytes", dump->interval_bytes);
-    if (dump->orig_interval_bytes != 0) {
-        hs_json_kv_uint(json, "asked_interval_bytes", dump->orig_interval_bytes);
-    }
+    kv_if_known(json, "asked_interval_bytes", dump->orig_interval_bytes);
     hs_report_json_changes(report, json, dump);
     hs_json_kv_uint(json, "sample_count", dump->sample_count);
     hs_json_kv_bool(json, "has_scaled_counts", dump->has_scaled_counts);
-    if (dump->region_bytes != 0) {
-        hs_json_kv_uint(json, "recorder_bytes", dump->region_bytes);
-    }
-    if (dump->rss_bytes != 0) {
-        hs_json_kv_uint(json, "rss_bytes", dump->rss_bytes);
-    }
-    if (dump->rss_peak_bytes != 0) {
-        hs_json_kv_uint(json, "rss_peak_bytes", dump->rss_peak_bytes);
-    }
-    if (dump->rss_start_bytes != 0) {
-        hs_json_kv_uint(json, "rss_start_bytes", dump->rss_start_bytes);
-    }
+    kv_if_known(json, "recorder_bytes", dump->region_bytes);
+    kv_if_known(json, "rss_bytes", dump->rss_bytes);
+    kv_if_known(json, "rss_peak_bytes", dump->rss_peak_bytes);
+    kv_if_known(json, "rss_start_bytes", dump->rss_start_bytes);
     hs_report_json_amount(json, "live", &dump->live);
     hs_report_json_amount(json, "alloc", &dump->alloc);
     if (dump->has_peak) {

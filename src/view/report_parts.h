@@ -75,6 +75,14 @@ void hs_report_write_changes(struct hs_report *report);
 void hs_report_json_changes(const struct hs_report *report, struct hs_json *json,
                             const struct hs_profile_dump *dump);
 
+/* report_named.c: the snapshots that have names; nothing when there are none */
+void hs_report_write_named(struct hs_report *report);
+/*
+ * Writes the fields "snapshot_name" and "named_snapshots" of the open object, a process whose
+ * snapshot `dump_idx` is shown; nothing when there are none.
+ */
+void hs_report_json_named(const struct hs_report *report, struct hs_json *json, uint32_t dump_idx);
+
 /* report_counters.c: how the resident memory changed; nothing when it was not recorded */
 void hs_report_write_counters(struct hs_report *report);
 /*

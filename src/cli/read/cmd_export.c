@@ -12,6 +12,7 @@
 
 #include "cli/args.h"
 #include "cli/cmd.h"
+#include "cli/dump_name.h"
 #include "cli/message.h"
 #include "cli/output.h"
 #include "cli/progress.h"
@@ -70,7 +71,8 @@ struct export_args {
     unsigned format;
     unsigned view;
     const char *output, *base;
-    uint64_t snapshot, pid;
+    const char *snapshot;
+    uint64_t pid;
     bool is_quiet;
 };
 
@@ -176,10 +178,11 @@ static int write_output(const struct export_args *args, const struct hs_profile 
 
 static struct hs_select_spec select_of(const struct export_args *args)
 {
-    return (struct hs_select_spec){
-        .pid = (uint32_t)args->pid,
-        .snapshot = args->snapshot == UINT64_MAX ? HS_SELECT_LAST : (uint32_t)args->snapshot,
-    };
+    struct hs_select_spec select = { .pid = (uint32_t)args->pid, .snapshot = HS_SELECT_LAST };
+    if (args->snapshot) {
+        hs_dump_name_choose(args->snapshot, &select);
+    }
+    return select;
 }
 
 /* Prints which heaps were added up; all other formats say it in the output, or name each heap. */
@@ -255,7 +258,7 @@ static int export_difference(const struct hs_opts_spec *spec, const char *path,
 static int export_all(const struct hs_opts_spec *spec, const char *path,
                       const struct export_args *args)
 {
-    if (args->pid != 0 || args->snapshot != UINT64_MAX || args->view != HS_VIEW_AUTO) {
+    if (args->pid != 0 || args->snapshot || args->view != HS_VIEW_AUTO) {
         return hs_args_fail(spec, "a database contains every process, snapshot and figure: leave "
                                   "out --pid, --snapshot and --view");
     }
@@ -268,7 +271,7 @@ static int export_all(const struct hs_opts_spec *spec, const char *path,
 
 int hs_cmd_export(int argc, char **argv)
 {
-    struct export_args args = { .format = FORMAT_N, .view = HS_VIEW_AUTO, .snapshot = UINT64_MAX };
+    struct export_args args = { .format = FORMAT_N, .view = HS_VIEW_AUTO };
     const struct hs_opt list[] = {
         HS_OPT_CHOICE('f', "format", "FORMAT", &args.format, format_names,
                       "pprof, folded, speedscope, svg, massif, json or sqlite (default: by\n"
@@ -279,8 +282,9 @@ int hs_cmd_export(int argc, char **argv)
                       "what to write: space, objects, alloc_space, alloc_objects, peak or auto\n"
                       "(the default), as for report; pprof and json always contain all views,\n"
                       "speedscope opens with this one, massif has live memory and the peak"),
-        HS_OPT_NUMBER(0, "snapshot", "N", &args.snapshot, 0, HS_SELECT_FROM_END - 1,
-                      "write snapshot N of each process; the first is 0 (default: the last)"),
+        HS_OPT_STRING(0, "snapshot", "N", &args.snapshot,
+                      "write snapshot N of each process; the first is 0 (default: the last); or\n"
+                      "the last snapshot that the program took under this name"),
         HS_OPT_NUMBER(0, "pid", "PID", &args.pid, 1, UINT32_MAX, "write only this process"),
         HS_OPT_STRING(0, "base", "BASE", &args.base,
                       "subtract this profile, or BASE@N, its snapshot N: pprof then has negative\n"

@@ -11,6 +11,7 @@
 
 #include "cli/args.h"
 #include "cli/cmd.h"
+#include "cli/dump_name.h"
 #include "cli/message.h"
 #include "cli/output.h"
 #include "cli/read/compare.h"
@@ -28,8 +29,8 @@
 struct report_args {
     unsigned view;
     bool is_tree, is_json, is_health;
-    const char *top, *frames, *base;
-    uint64_t snapshot, pid;
+    const char *top, *frames, *base, *snapshot;
+    uint64_t pid;
     uint64_t columns;
 };
 
@@ -63,15 +64,16 @@ static int fill_options(const struct hs_opts_spec *spec, const struct report_arg
         .top_count = TOP_DEFAULT,
         .stack_count = args->is_json ? TOP_DEFAULT : STACKS_DEFAULT,
         .frame_count = FRAMES_DEFAULT,
-        .select = { .pid = (uint32_t)args->pid,
-                    .snapshot =
-                        args->snapshot == UINT64_MAX ? HS_SELECT_LAST : (uint32_t)args->snapshot },
+        .select = { .pid = (uint32_t)args->pid, .snapshot = HS_SELECT_LAST },
         .columns = has_columns ? (unsigned)args->columns
                    : isatty(STDOUT_FILENO) == 1 || getenv("COLUMNS")
                        ? hs_args_columns(STDOUT_FILENO)
                        : COLUMNS_PIPED,
         .has_colour = hs_args_has_colour(STDOUT_FILENO),
     };
+    if (args->snapshot) {
+        hs_dump_name_choose(args->snapshot, &options->select);
+    }
     if (args->is_health && (args->is_json || args->is_tree)) {
         return hs_args_fail(spec, "--health cannot be shown together with --tree or --json");
     }
@@ -147,9 +149,7 @@ static int run_compare(const struct hs_opts_spec *spec, const char *path,
 
 int hs_cmd_report(int argc, char **argv)
 {
-    struct report_args args = { .view = HS_VIEW_AUTO,
-                                .snapshot = UINT64_MAX,
-                                .columns = UINT64_MAX };
+    struct report_args args = { .view = HS_VIEW_AUTO, .columns = UINT64_MAX };
     const struct hs_opt list[] = {
         HS_OPT_CHOICE(0, "view", "VIEW", &args.view, hs_profile_file_views,
                       "what to show: space and objects (live at the snapshot),\n"
@@ -163,8 +163,9 @@ int hs_cmd_report(int argc, char **argv)
                       "number of functions and stacks to list (default 10 and 5), or all"),
         HS_OPT_STRING(0, "frames", "N", &args.frames,
                       "number of frames to show of each stack (default 12), or all"),
-        HS_OPT_NUMBER(0, "snapshot", "N", &args.snapshot, 0, HS_SELECT_FROM_END - 1,
-                      "show snapshot N of each process; the first is 0 (default: the last)"),
+        HS_OPT_STRING(0, "snapshot", "N", &args.snapshot,
+                      "show snapshot N of each process; the first is 0 (default: the last); or\n"
+                      "the last snapshot that the program took under this name"),
         HS_OPT_NUMBER(0, "pid", "PID", &args.pid, 1, UINT32_MAX, "show only this process"),
         HS_OPT_STRING(0, "base", "BASE", &args.base,
                       "show what changed since this profile, or since BASE@N, its\n"

@@ -27,6 +27,7 @@
 #include "util/buf.h"
 
 #define PIDS_NAMED 8
+#define NAMES_TOLD 8
 /* A longer packet is not a packet. */
 #define TRACE_PACKET_BYTES_MAX (UINT64_C(1) << 30)
 
@@ -214,6 +215,24 @@ static void list_pids(const struct hs_profile *profile, bool has_names, struct h
     }
 }
 
+/* Writes that no snapshot has this name, and lists the names that there are. */
+static void write_named_words(const struct hs_profile *profile, const char *name,
+                              struct hs_buf *words)
+{
+    uint32_t count = 0;
+    hs_buf_printf(words, "there is no snapshot named '%s'", name);
+    for (uint32_t i = 0; i < profile->dump_count; i++) {
+        const struct hs_profile_dump *dump = &profile->dumps[i];
+        if (dump->name != 0 && count++ < NAMES_TOLD) {
+            hs_buf_printf(words, "%s '%s'", count == 1 ? "; there are" : ",",
+                          hs_profile_string(profile, dump->name));
+        }
+    }
+    hs_buf_str(words, count == 0 ? "; the program took none itself, and --snapshot N counts from 0"
+                      : count > NAMES_TOLD ? " and others"
+                                           : "");
+}
+
 /* Writes why a profile has nothing to show, without the file's name. */
 static void write_select_words(const struct hs_profile *profile,
                                const struct hs_select_spec *select, int error, struct hs_buf *words)
@@ -242,6 +261,9 @@ static void write_select_words(const struct hs_profile *profile,
             hs_buf_printf(words, "there is no snapshot %u; the last one is %u, the first one 0",
                           select->snapshot, hs_select_dump_count_max(profile) - 1);
         }
+        break;
+    case HS_SELECT_E_NO_NAMED:
+        write_named_words(profile, select->snapshot_name, words);
         break;
     case HS_SELECT_E_NO_PEAK:
         hs_buf_str(words, "the peak was not recorded in this file");

@@ -12,6 +12,18 @@
 #include "rt/check.h"
 #include "util/buf.h"
 
+static uint32_t find_named(const struct hs_profile *profile, uint32_t process, const char *name)
+{
+    for (uint32_t i = profile->dump_count; i-- > 0;) {
+        const struct hs_profile_dump *dump = &profile->dumps[i];
+        if (dump->process == process && dump->name != 0 &&
+            strcmp(hs_profile_string(profile, dump->name), name) == 0) {
+            return i;
+        }
+    }
+    return UINT32_MAX;
+}
+
 static uint32_t find_dump(const struct hs_profile *profile, uint32_t process, uint32_t snapshot)
 {
     if (snapshot >= HS_SELECT_FROM_END) {
@@ -267,7 +279,8 @@ int hs_select_dumps(const struct hs_profile *profile, const struct hs_select_spe
             selection.has_process[i] = true; /* its losses are shown */
             continue;
         }
-        uint32_t dump = find_dump(profile, i, spec->snapshot);
+        uint32_t dump = spec->snapshot_name ? find_named(profile, i, spec->snapshot_name)
+                                            : find_dump(profile, i, spec->snapshot);
         if (dump != UINT32_MAX) {
             add_dump(&selection, dump);
             selection.has_process[i] = true;
@@ -275,10 +288,11 @@ int hs_select_dumps(const struct hs_profile *profile, const struct hs_select_spe
     }
     if (selection.dump_count == 0 || err < 0) {
         hs_selection_deinit(&selection);
-        return err < 0     ? err
-               : !has_dump ? HS_SELECT_E_EMPTY
-               : !has_pid  ? HS_SELECT_E_NO_PID
-                           : HS_SELECT_E_NO_SNAPSHOT;
+        return err < 0               ? err
+               : !has_dump           ? HS_SELECT_E_EMPTY
+               : !has_pid            ? HS_SELECT_E_NO_PID
+               : spec->snapshot_name ? HS_SELECT_E_NO_NAMED
+                                     : HS_SELECT_E_NO_SNAPSHOT;
     }
     qsort_r(selection.dumps, selection.dump_count, sizeof(*selection.dumps), compare_starts,
             (void *)(uintptr_t)profile);

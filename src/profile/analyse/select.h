@@ -29,11 +29,14 @@
 #define HS_SELECT_E_NO_PID      2 /* the profile has no such process or name, or no dump of it */
 #define HS_SELECT_E_NO_SNAPSHOT 3 /* no process has that many dumps */
 #define HS_SELECT_E_NO_PEAK     4 /* the view needs the peak, which was not recorded */
+#define HS_SELECT_E_NO_NAMED    5 /* no process has a dump of that name */
 
 struct hs_select_spec {
     uint32_t pid;      /* HS_SELECT_ANY_PID: all */
     uint32_t snapshot; /* number within its process, or counted from the end */
-    const char *name;  /* the process's name, as hs_describe_process() writes it; NULL: any */
+    /* the last one to which the program gave this name, instead of a number; NULL: by number */
+    const char *snapshot_name;
+    const char *name; /* the process's name, as hs_describe_process() writes it; NULL: any */
 };
 
 struct hs_selection {

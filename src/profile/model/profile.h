@@ -146,6 +146,7 @@ struct hs_profile_sample {
 struct hs_profile_dump {
     uint32_t process; /* index in processes */
     uint32_t index;   /* 0, 1, ... within its process */
+    uint32_t name;    /* string: the name that the program gave it; 0 none */
     bool is_final;
     uint64_t start_ns;     /* start of the time span that this dump covers */
     uint64_t time_ns;      /* the instant */

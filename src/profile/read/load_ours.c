@@ -166,12 +166,14 @@ static float float_above(uint64_t bytes)
     return (double)rounded < (double)bytes ? nextafterf(rounded, INFINITY) : rounded;
 }
 
-static void set_head(struct hs_load_process *process, const Hs__Pb__HsDump *dump)
+static void set_head(struct hs_load *load, struct hs_load_process *process,
+                     const Hs__Pb__HsDump *dump)
 {
     struct hs_load_intervals intervals = hs_load_intervals_of(dump);
     process->narrowest_bytes = intervals.narrowest_bytes;
     process->head = (struct hs_profile_dump){
         .process = process->process,
+        .name = dump->name ? hs_builder_string(load->builder, dump->name) : 0,
         .is_final = dump->is_final,
         .start_ns = dump->window_start_ns > process->continued_ns ? dump->window_start_ns
                                                                   : process->continued_ns,
@@ -398,7 +400,7 @@ static void on_dump(struct hs_load *load, struct hs_load_sequence *sequence,
         close_dump(load, process, false);
     }
     update_process(load, process, dump);
-    set_head(process, dump);
+    set_head(load, process, dump);
     hs_load_losses_set(load, &process->losses, dump, refusal_of(dump));
     set_changes(process, dump);
     set_threads(load, process, dump);

@@ -64,7 +64,7 @@ static void add_dumps(struct hs_sql_store *store, const struct hs_profile *p)
                    d->has_scaled_counts, FIGURE_CELLS(live), FIGURE_CELLS(alloc),
                    FIGURE_CELLS(peak), (int64_t)d->sample_count, (int64_t)d->free_count,
                    (int64_t)d->replay_count, (int64_t)d->walk_count, null_if_0(d->region_bytes),
-                   d->has_samples, d->is_incomplete);
+                   d->has_samples, d->is_incomplete, text_of(store, p, d->name));
     }
 }
 
