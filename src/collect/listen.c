@@ -124,6 +124,25 @@ static int find_close_reason(int connection_fd, pid_t pid)
     return stat.is_exiting ? -ENODATA : -ECONNRESET;
 }
 
+int hs_listener_find_peer(struct hs_listener *listener, int connection_fd,
+                          struct hs_pending_client *ret_peer)
+{
+    struct hs_pending_client found = { .region_fd = -1, .pidfd = -1 };
+    struct ucred peer;
+    socklen_t peer_bytes = sizeof(peer);
+    if (getsockopt(connection_fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_bytes) != 0) {
+        return -errno;
+    }
+    if (!is_allowed(listener, &peer)) {
+        return -EACCES;
+    }
+    found.pid = peer.pid;
+    found.uid = peer.uid;
+    find_process(connection_fd, &found);
+    *ret_peer = found;
+    return 0;
+}
+
 int hs_listener_peek(int connection_fd, uint64_t *ret_magic)
 {
     uint64_t magic = 0;

@@ -52,6 +52,11 @@ int hs_listener_accept(const struct hs_listener *listener, int *ret_connection_f
  * shorter. -EAGAIN: there is no message yet. */
 int hs_listener_peek(int connection_fd, uint64_t *ret_magic);
 
+/* Finds out which process is at the other end: fills in pid, uid, pidfd and is_gone, with no
+ * region; the caller closes the pidfd. 0; -EACCES: its user is not allowed; or another -errno. */
+int hs_listener_find_peer(struct hs_listener *listener, int connection_fd,
+                          struct hs_pending_client *ret_peer);
+
 /* Receives a hello. 0; -EAGAIN: the message has not arrived yet; -EACCES: the peer's user is not
  * allowed; -EPROTO: not a hello; -ENODATA: the process ended before it sent one; -ECONNRESET: the
  * process closed the connection, and lives. The caller closes the connection. */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "collect/inspect/exit_cause.h"
+#include "collect/named_request.h"
 #include "util/array.h"
 
 /* The subject of an epoll event: one of these small numbers, or a pointer to a target. */
@@ -263,31 +264,73 @@ int hs_registry_take(struct hs_registry *registry, struct hs_pending_client *pen
     return 0;
 }
 
-/* Passes on a connection that speaks another protocol. 0: it does, and was passed on; -ENOMSG: it
- * does not; -EAGAIN: its first message has not arrived yet. A message that arrives between this
- * look and the next read stays in the socket. */
-static int pass_to_peer(struct hs_registry *registry, int connection_fd)
+static void pass_to_peer(struct hs_registry *registry, int connection_fd)
 {
-    uint64_t magic;
-    if (!registry->config.on_peer) {
-        return -ENOMSG;
-    }
-    int r = hs_listener_peek(connection_fd, &magic);
-    if (r < 0 || magic != HS_CTL_MAGIC) {
-        return r < 0 ? r : -ENOMSG;
-    }
     int fd = fcntl(connection_fd, F_DUPFD_CLOEXEC, 0);
     if (fd >= 0) {
         registry->config.on_peer(registry->config.ctx, fd);
     }
-    return 0;
+}
+
+/* Passes a request to the owner, or answers why it cannot. */
+static void serve_named(struct hs_registry *registry, const struct hs_named_request *request)
+{
+    int r = -EAGAIN; /* its hello may be on its way */
+    for (size_t i = 0; i < registry->target_count; i++) {
+        struct hs_target *target = registry->targets[i];
+        int is_of = hs_named_request_is_of(request, target);
+        if (is_of == 0) {
+            registry->config.on_named(registry->config.ctx, target, request);
+            return;
+        }
+        r = is_of != -ENOENT ? is_of : r;
+    }
+    hs_named_request_answer(request, r);
+}
+
+static int take_named(struct hs_registry *registry, int connection_fd)
+{
+    struct hs_named_request request = { .pidfd = -1, .connection_fd = connection_fd };
+    int r = hs_named_request_receive(&registry->listener, connection_fd, &request);
+    if (r == 0) {
+        serve_named(registry, &request);
+        hs_named_request_close(&request);
+    } else if (r == -EACCES) {
+        registry->stranger_count++;
+    } else if (r != -EAGAIN) {
+        hs_named_request_answer(&request, r);
+        count_bad(registry, "its request for a snapshot was not valid");
+    }
+    return r == -EAGAIN ? r : 0;
+}
+
+/* Passes on a connection that speaks another protocol. 0: it does, and was passed on; -ENOMSG: it
+ * does not; -EAGAIN: its first message has not arrived yet. A message that arrives between this
+ * look and the next read stays in the socket. */
+static int pass_on(struct hs_registry *registry, int connection_fd)
+{
+    uint64_t magic;
+    if (!registry->config.on_peer && !registry->config.on_named) {
+        return -ENOMSG;
+    }
+    int r = hs_listener_peek(connection_fd, &magic);
+    if (r < 0) {
+        return r;
+    }
+    if (magic == HS_CTL_MAGIC && registry->config.on_peer) {
+        pass_to_peer(registry, connection_fd);
+        return 0;
+    }
+    return magic == HS_NAMED_SNAPSHOT_MAGIC && registry->config.on_named
+               ? take_named(registry, connection_fd)
+               : -ENOMSG;
 }
 
 /* Reads a hello and handles it. True: the connection is no longer needed. */
 static bool receive(struct hs_registry *registry, int connection_fd, uint64_t now_ns)
 {
     struct hs_pending_client pending;
-    int passed = pass_to_peer(registry, connection_fd);
+    int passed = pass_on(registry, connection_fd);
     if (passed != -ENOMSG) {
         return passed == 0;
     }

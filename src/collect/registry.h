@@ -44,6 +44,12 @@ typedef void hs_registry_waiting_fn(void *ctx, struct hs_pending_client *pending
  * descriptor. */
 typedef void hs_registry_peer_fn(void *ctx, int connection_fd);
 
+struct hs_named_request;
+/* A target asks for a named snapshot of itself. The callee answers the request, as long as the call
+ * lasts. */
+typedef void hs_registry_named_fn(void *ctx, struct hs_target *target,
+                                  const struct hs_named_request *request);
+
 struct hs_registry_config {
     /* the registry takes it over; fd -1: none, images come only through hs_registry_take() */
     struct hs_listener listener;
@@ -53,7 +59,8 @@ struct hs_registry_config {
     hs_registry_begin_fn *on_begin;     /* NULL: not called */
     /* NULL: not called; the target is closed afterwards, without an on_end */
     hs_registry_begin_fn *on_skip;
-    hs_registry_peer_fn *on_peer; /* NULL: such connections are rejected */
+    hs_registry_peer_fn *on_peer;   /* NULL: such connections are rejected */
+    hs_registry_named_fn *on_named; /* NULL: such connections are rejected */
     /* Also takes images of processes that cannot be seen from here: those of another PID namespace.
      * Their ends remain unknown. */
     bool is_taking_hidden;

@@ -276,8 +276,8 @@ static void describe_process(const struct hs_target_process *process, struct hs_
     snap->rss_peak_bytes = process->rss_peak_bytes;
 }
 
-int hs_target_capture(struct hs_target *target, uint64_t now_ns, bool is_final,
-                      struct hs_snapshot **ret_snapshot)
+static int capture(struct hs_target *target, uint64_t now_ns, hs_capture_open_fn *on_open,
+                   void *ctx, struct hs_snapshot **ret_snapshot)
 {
     struct hs_target_process *process = &target->process;
     const struct hs_target_budget *budget = &target->session.budget;
@@ -287,7 +287,7 @@ int hs_target_capture(struct hs_target *target, uint64_t now_ns, bool is_final,
         process->look_next_ns = 0;
         hs_target_look(target, now_ns);
     }
-    int r = hs_capture(&target->region, process->has_ended, time_ns, &snap);
+    int r = hs_capture_opened(&target->region, process->has_ended, time_ns, on_open, ctx, &snap);
     if (r < 0) {
         return r;
     }
@@ -297,11 +297,30 @@ int hs_target_capture(struct hs_target *target, uint64_t now_ns, bool is_final,
         return r;
     }
     describe_process(process, snap);
-    describe_end(process, is_final, snap);
     limit_to_session(&target->state, budget, snap);
     snap->is_from_startup &= !target->state.is_late;
     snap->rss_start_bytes = target->state.rss_start_bytes;
-    snap->is_final = is_final;
     *ret_snapshot = snap;
     return 0;
+}
+
+int hs_target_capture(struct hs_target *target, uint64_t now_ns, bool is_final,
+                      struct hs_snapshot **ret_snapshot)
+{
+    int r = capture(target, now_ns, NULL, NULL, ret_snapshot);
+    if (r == 0) {
+        describe_end(&target->process, is_final, *ret_snapshot);
+        (*ret_snapshot)->is_final = is_final;
+    }
+    return r;
+}
+
+int hs_target_capture_opened(struct hs_target *target, uint64_t now_ns, hs_capture_open_fn *on_open,
+                             void *ctx, struct hs_snapshot **ret_snapshot)
+{
+    int r = capture(target, now_ns, on_open, ctx, ret_snapshot);
+    if (r == 0) {
+        describe_end(&target->process, false, *ret_snapshot);
+    }
+    return r;
 }

@@ -21,6 +21,7 @@
 
 #include "collect/dump_schedule.h"
 #include "collect/listen.h"
+#include "collect/region/capture.h"
 #include "collect/region/region_reader.h"
 #include "collect/target_budget.h"
 #include "collect/target_process.h"
@@ -113,6 +114,11 @@ uint64_t hs_target_keep_budget(struct hs_target *target, uint64_t now_ns);
  * records. */
 void hs_target_spare_collector(struct hs_target *target, const struct hs_cpu_budget *cpu,
                                uint64_t now_ns);
+
+/* Makes a snapshot of the instant at which `on_open` is called: see hs_capture_opened(). 0 or
+ * -errno; the caller frees the snapshot. */
+int hs_target_capture_opened(struct hs_target *target, uint64_t now_ns, hs_capture_open_fn *on_open,
+                             void *ctx, struct hs_snapshot **ret_snapshot);
 
 /* Makes a snapshot of the target. `is_final`: no other will follow. 0 or -errno; the caller frees
  * the snapshot. */

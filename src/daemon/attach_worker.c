@@ -276,6 +276,7 @@ int hs_attach_worker_bring(struct hs_attach_workers *workers, struct hs_session 
         .interval_bytes = session->settings.interval_bytes,
         .own_pid = getpid(),
         .collector = workers->collector,
+        .is_following = true,
         .patience_ns = HS_PATIENCE_NS,
     };
     r = begin(workers, job, pid, &worker, &sock);

@@ -88,6 +88,41 @@ struct hs_hello_v1 {
 
 _Static_assert(sizeof(struct hs_hello_v1) == 64, "layout v1");
 
+/* A named snapshot: a recorded process asks its collector for a snapshot of itself, to be kept
+ * under a name. It connects as for a hello, sends this one message, and waits for the answer,
+ * which says that the cut is open (see region_layout.h): the snapshot is exact at that moment, and
+ * the process does not wait until it is read. The collector knows from the kernel which process
+ * asks. */
+#define HS_NAMED_SNAPSHOT_MAGIC    UINT64_C(0x3130504e53454d4e) /* "NMESNP01", little-endian */
+#define HS_NAMED_SNAPSHOT_VERSION  1U
+#define HS_NAMED_SNAPSHOT_NAME_MAX 63U   /* bytes of a name, without its NUL */
+#define HS_NAMED_SNAPSHOT_WAIT_MS  2000U /* the process waits no longer than this for the answer */
+/* Exported by the client: int f(const char *name), as hs_named_snapshot_take(). */
+#define HS_TAKE_SNAPSHOT_ENTRY "heapscope_take_snapshot_v1"
+
+/* The request. */
+struct hs_named_snapshot_v1 {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t message_bytes; /* sizeof(struct hs_named_snapshot_v1); a later version may be longer */
+    uint32_t pid;           /* as the target sees itself */
+    uint32_t name_bytes;    /* 1 to HS_NAMED_SNAPSHOT_NAME_MAX */
+    uint64_t start_mono_ns; /* of the region's header: which region is meant */
+    char name[HS_NAMED_SNAPSHOT_NAME_MAX + 1]; /* no NUL in it, NULs behind it; mostly UTF-8 */
+    uint64_t reserved[4];
+};
+
+/* The answer. */
+struct hs_named_answer_v1 {
+    uint64_t magic; /* HS_NAMED_SNAPSHOT_MAGIC */
+    uint32_t answer_bytes;
+    int32_t error; /* 0: the cut is open; otherwise -errno, and there is no snapshot */
+};
+
+_Static_assert(sizeof(struct hs_named_snapshot_v1) == 128 &&
+                   sizeof(struct hs_named_answer_v1) == 16,
+               "layout v1");
+
 /* Attaching: a collector makes a process that is already running call these functions of the client
  * library, each of them `int f(void *)`. They return 0 or -errno. -EBUSY: another collector records
  * the process; -EAGAIN: a thread is still recording for the previous collector, so try again a

@@ -128,6 +128,7 @@ int hs_hub_new(const struct hs_hub_config *config, struct hs_hub **ret_hub)
                                                  .on_skip = on_skip,
                                                  .on_end = on_end,
                                                  .on_peer = config->on_peer ? on_peer : NULL,
+                                                 .on_named = hs_hub_on_named,
                                                  .is_taking_hidden = config->is_taking_hidden,
                                                  .ctx = hub };
     int r = hs_registry_open_with(&hub->registry, &registry);
@@ -167,6 +168,7 @@ void hs_hub_dump(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns, 
     int r = hs_target_capture(target, now_ns, is_final, &snap);
     if (r == 0) {
         hs_session_dump(session, snap);
+        hs_hub_keep_killed(hub, target, snap);
         hs_snapshot_free(snap);
     }
     /* Also if the region cannot be read: each dump then costs the time of trying again. */

@@ -17,6 +17,8 @@
  *                      or, if an earlier session recorded them, as soon as the client has made a
  *                      new region; those that another session records are rejected; the hub asks
  *                      its owner to attach to the others.
+ *     process asks ──► a snapshot of it is taken at once, under the name that it gives
+ *                      (hub_named.c).
  *     session ends ──► the last dump of each of its processes is taken; the processes continue
  *                      dormant, except those from which the owner detaches (config.release): the
  *                      hub forgets these.
@@ -109,6 +111,13 @@ typedef void hs_hub_look_fn(void *ctx, const struct hs_target *target);
  * killed. */
 typedef void hs_hub_target_fn(void *ctx, struct hs_target *target);
 
+/* A snapshot of a target that its owner may keep beside the session's trace: one that the process
+ * asked for, or the last one of a process that a signal killed. Its name is set. */
+typedef void hs_hub_keep_fn(void *ctx, const struct hs_target *target,
+                            const struct hs_snapshot *snap);
+/* Can the owner keep a snapshot of this target now? False: the process gets -EAGAIN. */
+typedef bool hs_hub_can_keep_fn(void *ctx, const struct hs_target *target);
+
 struct hs_hub_config {
     struct hs_listener listener;  /* the hub takes it over; fd -1: targets come only through
                                   * hs_hub_take_client() */
@@ -124,6 +133,8 @@ struct hs_hub_config {
     hs_hub_keep_back_fn *keep_back;        /* NULL: no target is kept back */
     hs_hub_look_fn *on_look;               /* NULL: no calls */
     hs_hub_target_fn *on_change, *on_gone; /* NULL: no calls */
+    hs_hub_keep_fn *on_keep;               /* NULL: no calls */
+    hs_hub_can_keep_fn *can_keep;          /* NULL: always */
     hs_hub_authorize_fn *authorize;        /* NULL: only the user of the process is checked */
     bool is_hiding_others; /* processes of other users are treated as if they did not exist */
     bool is_taking_hidden; /* as in hs_registry_config */

@@ -83,7 +83,7 @@ def clean_env(**extra):
     `keep`."""
     dropped = ("HEAPSCOPE_", "LD_PRELOAD", "MALLOC_", "GLIBC_TUNABLES", "COLUMNS")
     env = {k: v for k, v in os.environ.items() if not k.startswith(dropped)}
-    env["HEAPSCOPE_CACHE"] = "off"
+    env["HEAPSCOPE_CACHE"] = env["HEAPSCOPE_STATE"] = "off"
     env.update({k: str(v) for k, v in extra.items()})
     return env
 

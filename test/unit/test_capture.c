@@ -6,6 +6,7 @@
  * arithmetic series. One block too many, too few, or from another moment breaks it. A scan that
  * ignores epochs must fail the same check; otherwise the test would prove nothing.
  */
+#include <errno.h>
 #include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -301,6 +302,95 @@ static void test_a_peak_that_moves_is_read_again(void **state)
     region_writer_deinit(&w);
 }
 
+/* What happens while the cut is open: a death, a birth, and perhaps a new peak. */
+struct later {
+    struct region_writer *w;
+    struct player *p;
+    uint32_t dies;
+    uint32_t stack;
+    int64_t peak_bytes; /* 0: no new peak */
+    int result;
+    unsigned call_count;
+};
+
+static int go_on(void *ctx)
+{
+    struct later *later = ctx;
+    later->call_count++;
+    player_death(later->p, later->dies);
+    player_birth(later->p, later->stack, 70000, 0);
+    if (later->peak_bytes != 0) {
+        region_writer_peak(later->w, later->peak_bytes);
+    }
+    return later->result;
+}
+
+/* The instant is that of the call, whatever the process does until its region has been read. */
+static void test_an_instant_that_is_fixed(void **state)
+{
+    (void)state;
+    static const struct {
+        bool has_peak;
+        int64_t new_peak_bytes;
+        double peak_bytes; /* of the snapshot */
+    } cases[] = {
+        { true, 0, 12000 },     /* the peak before the instant */
+        { true, 80000, 0 },     /* it is lost, as the client has moved it: unknown */
+        { false, 80000, 7000 }, /* there was none: this instant is the peak */
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct region_writer w;
+        struct player p;
+        struct hs_snapshot *snap = NULL;
+        region_writer_init(&w, &(struct region_plan){ 1024, 4096 });
+        uint32_t first = region_writer_stacks(&w, 2);
+        player_init(&p, &w, 1, 0, 1024);
+        w.header->sections[HS_SECTION_RECORDS].count = 1024;
+        uint32_t x = player_birth(&p, first, 5000, 0);
+        struct later later = { &w, &p, 0, first, cases[i].new_peak_bytes, 0, 0 };
+        later.dies = player_birth(&p, first + 1, 7000, 0);
+        if (cases[i].has_peak) {
+            region_writer_peak(&w, 12000);
+        }
+        player_death(&p, x);
+        struct hs_region region = open_region(&w);
+        assert_int_equal(hs_capture_opened(&region, false, 5000, go_on, &later, &snap), 0);
+        assert_int_equal(later.call_count, 1);
+        assert_true(snap->live.bytes == 7000 && snap->alloc.bytes == 12000);
+        assert_true(snap->peak.bytes == cases[i].peak_bytes);
+        assert_true((snap->peak_time_mono_ns == 0) == (cases[i].peak_bytes == 0));
+        hs_snapshot_free(snap);
+        snap = capture(&region, false);
+        assert_true(snap->live.bytes == 70000 && snap->alloc.bytes == 82000);
+        hs_snapshot_free(snap);
+        hs_region_close(&region);
+        player_deinit(&p);
+        region_writer_deinit(&w);
+    }
+}
+
+static void test_an_instant_that_nobody_wants(void **state)
+{
+    (void)state;
+    struct region_writer w;
+    struct player p;
+    struct hs_snapshot *snap = NULL;
+    region_writer_init(&w, &(struct region_plan){ 64, 4096 });
+    uint32_t first = region_writer_stacks(&w, 1);
+    player_init(&p, &w, 1, 0, 64);
+    w.header->sections[HS_SECTION_RECORDS].count = 64;
+    struct later later = { &w, &p, 0, first, 0, -ECANCELED, 0 };
+    later.dies = player_birth(&p, first, 5000, 0);
+    struct hs_region region = open_region(&w);
+    assert_int_equal(hs_capture_opened(&region, false, 1, go_on, &later, &snap), -ECANCELED);
+    assert_null(snap);
+    assert_int_equal(later.call_count, 1);
+    assert_int_equal(w.control->snapshot_epoch, 0); /* no cut stays open */
+    hs_region_close(&region);
+    player_deinit(&p);
+    region_writer_deinit(&w);
+}
+
 static void test_a_cut_left_open_is_taken_over(void **state)
 {
     (void)state;
@@ -520,6 +610,8 @@ int main(void)
         cmocka_unit_test(test_peak_is_the_heap_of_that_moment),
         cmocka_unit_test(test_allocated_is_never_less_than_live_or_at_the_peak),
         cmocka_unit_test(test_a_peak_that_moves_is_read_again),
+        cmocka_unit_test(test_an_instant_that_is_fixed),
+        cmocka_unit_test(test_an_instant_that_nobody_wants),
         cmocka_unit_test(test_a_cut_left_open_is_taken_over),
         cmocka_unit_test(test_cuts_add_up_while_threads_write),
         cmocka_unit_test(test_cuts_keep_cause_before_effect),

@@ -173,7 +173,8 @@ static int bring_in(void *ctx, struct hs_session *session, const struct hs_proce
         .interval_bytes = session->settings.interval_bytes,
         .own_pid = getpid(),
         .allocator = a->options.allocator,
-        .collector = a->options.is_following ? a->listener.name : NULL,
+        .collector = a->listener.name,
+        .is_following = a->options.is_following,
         .patience_ns = HS_PATIENCE_NS,
     };
     if (!hs_attachment_begin(&request, &it)) {

@@ -13,6 +13,7 @@
 #include "client/life/api_stats.h"
 #include "client/life/api_table.h"
 #include "client/life/lifecycle.h"
+#include "client/life/named_snapshot.h"
 #include "client/tables/heap_blocks.h"
 #include "client/tables/heaps.h"
 #include "client/tables/stacks.h"
@@ -280,5 +281,6 @@ const struct hs_api_calls_v1 hs_api_calls = {
     .report_sample = hs_report_sample,
     .report_free = hs_report_free,
     .poll = hs_api_table_poll,
+    .take_snapshot = hs_named_snapshot_take,
     .get_stats = hs_api_stats_read,
 };

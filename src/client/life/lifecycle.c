@@ -107,9 +107,16 @@ static bool has_checker(void)
 
 static void keep_name(const char *name)
 {
-    for (unsigned i = 0; i < HS_CTL_PATH_MAX && name[i]; i++) {
+    unsigned i = 0;
+    for (; i < HS_CTL_PATH_MAX && name[i]; i++) {
         collector_name[i] = name[i];
     }
+    collector_name[i] = '\0'; /* the name of an earlier collector may have been longer */
+}
+
+const char *hs_lifecycle_collector(void)
+{
+    return collector_name;
 }
 
 /* Makes the region, in place of an earlier one if there was one. */

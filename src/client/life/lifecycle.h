@@ -40,6 +40,10 @@ int hs_lifecycle_attach(const struct hs_env *env, bool is_patient, int *ret_fd);
  * there are no tables. */
 int hs_lifecycle_detach(bool *ret_was_quiet);
 
+/* The socket of the collector that records this process, as hs_register_connect expects it; "":
+ * there is none. */
+const char *hs_lifecycle_collector(void);
+
 /* From now on no hook sees some of the program's allocations, for this reason (HS_LOSS_UNSEEN_...):
  * counted once in each region. */
 void hs_lifecycle_note_unseen(enum hs_loss loss);

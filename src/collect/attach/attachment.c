@@ -128,7 +128,7 @@ static bool prepare(const struct hs_attachment_request *request, struct hs_attac
             return false;
         }
         memcpy(ret_args->collector, request->collector, bytes);
-        ret_args->flags |= HS_ATTACH_FOLLOW;
+        ret_args->flags |= request->is_following ? HS_ATTACH_FOLLOW : 0U;
     }
     return true;
 }

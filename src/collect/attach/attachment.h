@@ -34,8 +34,9 @@ struct hs_attachment_request {
     pid_t own_pid;
     /* prefix, see hs_embedded_allocator_redirect; NULL: the known ones */
     const char *allocator;
-    /* socket name at which forked children announce themselves; NULL: they are not profiled */
+    /* socket name at which the process asks for named snapshots; NULL: it cannot */
     const char *collector;
+    bool is_following; /* forked children announce themselves there, too, and are profiled */
     uint64_t patience_ns;
 };
 

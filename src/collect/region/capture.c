@@ -4,6 +4,7 @@
 #include "collect/region/capture.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@
 #include "rt/check.h"
 
 #define HS_PEAK_TRIES 4
+#define HS_MARK_TRIES 1000
 #define COUNT_VAR_MAX 1e30
 
 struct capture {
@@ -32,9 +34,12 @@ struct capture {
     uint16_t *carved_heaps; /* as in scan */
     uint64_t peak_epoch;    /* the peak's epoch, as known before the cut */
     uint64_t peak_time_ns;
-    bool has_peak;              /* there is a peak, and it did not move until the scan was over */
-    struct hs_heap_peaks heaps; /* as known before the cut */
-    bool are_peaks_stable;      /* no peak has moved until the scan was over */
+    int64_t peak_bytes;          /* at that time */
+    bool has_peak;               /* there is a peak, and it did not move until the scan was over */
+    struct hs_heap_peaks heaps;  /* as known before the cut */
+    bool are_peaks_stable;       /* no peak has moved until the scan was over */
+    hs_capture_open_fn *on_open; /* NULL: no call, and any instant will do */
+    void *ctx;
 };
 
 /* Loads each word once: the target may go on writing. */
@@ -272,6 +277,14 @@ static void settle_carved_peaks(struct capture *c)
     }
 }
 
+/* Was there a peak, which cannot be read any more because the client has moved it, and which was
+ * above the live total? Otherwise the capture is repeated, or this instant is the peak. */
+static bool is_peak_lost(const struct capture *c)
+{
+    return c->on_open && !c->has_peak && c->peak_epoch != 0 &&
+           c->snap->live.bytes < (double)c->peak_bytes;
+}
+
 static void settle_totals(struct capture *c)
 {
     struct hs_snapshot *snap = c->snap;
@@ -286,7 +299,12 @@ static void settle_totals(struct capture *c)
         snap->inherited.count_var += snap->stacks[i].inherited.count_var;
     }
     snap->peak_time_mono_ns = c->peak_time_ns;
-    bool is_now = !c->has_peak || snap->live.bytes > snap->peak.bytes;
+    bool is_lost = is_peak_lost(c);
+    bool is_now = !is_lost && (!c->has_peak || snap->live.bytes > snap->peak.bytes);
+    if (is_lost) {
+        snap->peak = (struct hs_estimate){ 0 };
+        snap->peak_time_mono_ns = 0;
+    }
     if (is_now) {
         snap->peak = snap->live;
         snap->peak_time_mono_ns = c->now_ns;
@@ -294,8 +312,8 @@ static void settle_totals(struct capture *c)
     for (uint32_t i = 0; i < snap->stack_count; i++) {
         struct hs_snap_stack *stack = &snap->stacks[i];
         bool is_carved = carved_heap_of(c, i) != 0;
-        if (is_now && !is_carved) {
-            stack->peak = stack->live;
+        if ((is_now || is_lost) && !is_carved) {
+            stack->peak = is_now ? stack->live : snap->peak;
         }
         raise_to(&stack->alloc, &stack->live);
         raise_to(&stack->alloc, &stack->peak);
@@ -313,6 +331,19 @@ static void load_peak(struct capture *c)
     c->peak_epoch = hs_load_acquire(&control->peak_epoch);
     /* ORDER peak-final: 0 while the client is marking it this moment. */
     c->peak_time_ns = hs_load_acquire(&control->peak_time_ns);
+    c->peak_bytes = hs_load_relaxed(&control->peak_bytes);
+}
+
+/* An instant that is fixed needs a peak that is marked before it. */
+static void wait_for_peak(struct capture *c)
+{
+    for (unsigned i = 0; i < HS_MARK_TRIES; i++) {
+        load_peak(c);
+        if (c->peak_epoch == 0 || c->peak_time_ns != 0 || !c->on_open) {
+            return;
+        }
+        sched_yield();
+    }
 }
 
 /* Steps 1 and 2. */
@@ -335,7 +366,7 @@ static int open_cut(struct capture *c)
 static int read_instant(struct capture *c)
 {
     c->cut_epoch = HS_CUT_OF_DEAD;
-    load_peak(c);
+    wait_for_peak(c);
     int r = hs_heap_peaks_load(c->region, &c->heaps);
     if (r == 0 && !c->is_dead) {
         r = open_cut(c);
@@ -343,7 +374,10 @@ static int read_instant(struct capture *c)
     if (r < 0) {
         return r;
     }
-    r = prepare_scan(c);
+    r = c->on_open ? c->on_open(c->ctx) : 0;
+    if (r == 0) {
+        r = prepare_scan(c);
+    }
     if (r == 0) {
         scan_records(c);
         r = fill_stacks(c);
@@ -364,7 +398,7 @@ static int read_with_peak(struct capture *c)
         if (r == 0) {
             r = read_instant(c);
         }
-        if (r < 0 || c->is_dead || (c->peak_epoch == 0 && !c->heaps.has_carved)) {
+        if (r < 0 || c->is_dead || c->on_open || (c->peak_epoch == 0 && !c->heaps.has_carved)) {
             break;
         }
     }
@@ -374,7 +408,15 @@ static int read_with_peak(struct capture *c)
 int hs_capture(struct hs_region *region, bool is_dead, uint64_t now_mono_ns,
                struct hs_snapshot **ret_snapshot)
 {
-    struct capture c = { .region = region, .is_dead = is_dead, .now_ns = now_mono_ns };
+    return hs_capture_opened(region, is_dead, now_mono_ns, NULL, NULL, ret_snapshot);
+}
+
+int hs_capture_opened(struct hs_region *region, bool is_dead, uint64_t now_mono_ns,
+                      hs_capture_open_fn *on_open, void *ctx, struct hs_snapshot **ret_snapshot)
+{
+    struct capture c = {
+        .region = region, .is_dead = is_dead, .now_ns = now_mono_ns, .on_open = on_open, .ctx = ctx
+    };
     int r = -ENOMEM;
     c.snap = calloc(1, sizeof(*c.snap));
     if (c.snap) {

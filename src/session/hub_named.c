@@ -1,0 +1,89 @@
+/*
+ * Snapshots with names: those that a process asks for, and the last one of a process that a signal
+ * killed. See hub_targets.h.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "collect/named_request.h"
+#include "rt/clock.h"
+#include "session/hub_targets.h"
+
+/* A request at work. */
+struct opening {
+    const struct hs_named_request *request;
+    bool is_answered;
+};
+
+/* The instant is fixed: the process may go on. One that does not wait any more gets no snapshot. */
+static int on_open(void *ctx)
+{
+    struct opening *opening = ctx;
+    opening->is_answered = true;
+    return hs_named_request_answer(opening->request, 0);
+}
+
+static bool can_take(const struct hs_hub *hub, struct hs_target *target)
+{
+    return !hub->config.can_keep || hub->config.can_keep(hub->config.ctx, target);
+}
+
+static int take(struct hs_hub *hub, struct hs_target *target, struct opening *opening)
+{
+    struct hs_session *session = target->session.owner;
+    struct hs_snapshot *snap;
+    if (!session || session->is_over || session->error != 0) {
+        return -ENOTCONN;
+    }
+    if (!can_take(hub, target)) {
+        return -EAGAIN;
+    }
+    uint64_t now_ns = hs_clock_ns(CLOCK_MONOTONIC);
+    uint64_t begin_ns = hs_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    int r = hs_target_capture_opened(target, now_ns, on_open, opening, &snap);
+    if (r == 0) {
+        memcpy(snap->name, opening->request->name, sizeof(snap->name));
+        /* Not before the capture: reading these files takes time. */
+        hs_sources_dump(session->sources, &target->session.source, target->process.pid, now_ns,
+                        false);
+        hs_session_dump(session, snap);
+        hs_hub_keep(hub, target, snap);
+        hs_snapshot_free(snap);
+    }
+    session->cpu_used_ns += hs_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
+    return r;
+}
+
+void hs_hub_on_named(void *ctx, struct hs_target *target, const struct hs_named_request *request)
+{
+    struct opening opening = { .request = request };
+    int r = take(ctx, target, &opening);
+    if (r < 0 && !opening.is_answered) {
+        hs_named_request_answer(request, r == -ENOMEM ? -EAGAIN : r);
+    }
+}
+
+void hs_hub_keep(const struct hs_hub *hub, const struct hs_target *target,
+                 const struct hs_snapshot *snap)
+{
+    if (hub->config.on_keep) {
+        hub->config.on_keep(hub->config.ctx, target, snap);
+    }
+}
+
+void hs_hub_keep_killed(const struct hs_hub *hub, const struct hs_target *target,
+                        struct hs_snapshot *snap)
+{
+    if (snap->is_final && snap->exit_kind == HS_EXIT_SIGNAL) {
+        const char *abbreviation = sigabbrev_np(snap->exit_value);
+        if (abbreviation) {
+            snprintf(snap->name, sizeof(snap->name), "killed-SIG%s", abbreviation);
+        } else {
+            snprintf(snap->name, sizeof(snap->name), "killed-%d", snap->exit_value);
+        }
+        hs_hub_keep(hub, target, snap);
+    }
+}
