@@ -110,6 +110,33 @@ static char *read_exe(struct hs_target *target)
     return hs_region_read_text(&target->region, header->exe_off, PATH_MAX, &exe) == 0 ? exe : NULL;
 }
 
+static struct hs_admission_process describe(const struct hs_process_facts *process,
+                                            const struct hs_target *target, const char *exe)
+{
+    return (struct hs_admission_process){
+        .pid = process->facts.pid,
+        .uid = process->facts.uid,
+        .is_attaching = !target || (target->process.hello_flags & HS_HELLO_LATE) != 0,
+        .is_willing = target && (target->process.hello_flags & HS_HELLO_WILLING) != 0,
+        .has_ended = target && target->process.has_ended,
+        .exe = exe,
+    };
+}
+
+uid_t hs_access_control_find_owner(const struct hs_access_control *access,
+                                   const struct hs_user_rights *rights, struct hs_target *target)
+{
+    struct hs_process_facts facts;
+    struct hs_refusal_words words;
+    hs_process_facts_of_target(target, &facts);
+    char *exe = hs_policy_asks(access->policy) ? read_exe(target) : NULL;
+    const struct hs_admission_asker asker = { .uid = facts.facts.uid };
+    const struct hs_admission_process what = describe(&facts, target, exe);
+    enum hs_refusal refusal = hs_admission_check(access->policy, "/proc", &asker, &what, &words);
+    free(exe);
+    return refusal == HS_REFUSAL_NONE ? facts.facts.uid : rights->uid;
+}
+
 enum hs_refusal hs_access_control_authorize(const struct hs_access_control *access,
                                             const struct hs_session *session,
                                             const struct hs_user_rights *rights,
@@ -125,14 +152,7 @@ enum hs_refusal hs_access_control_authorize(const struct hs_access_control *acce
         .gid_count = rights->group_count + 1, /* with the primary group */
         .is_any_uid = session->settings.is_any_uid,
     };
-    const struct hs_admission_process what = {
-        .pid = process->facts.pid,
-        .uid = process->facts.uid,
-        .is_attaching = !target || (target->process.hello_flags & HS_HELLO_LATE) != 0,
-        .is_willing = target && (target->process.hello_flags & HS_HELLO_WILLING) != 0,
-        .has_ended = target && target->process.has_ended,
-        .exe = exe,
-    };
+    const struct hs_admission_process what = describe(process, target, exe);
     enum hs_refusal refusal = hs_admission_check(policy, "/proc", &asker, &what, ret_words);
     free(exe);
     return refusal;

@@ -58,3 +58,8 @@ enum hs_refusal hs_access_control_authorize(const struct hs_access_control *acce
                                             const struct hs_process_facts *process,
                                             struct hs_target *target,
                                             struct hs_refusal_words *ret_words);
+
+/* To which user a snapshot of this target belongs that is kept beside the session's file: to the
+ * process's, who could profile it; otherwise to that of the session. */
+uid_t hs_access_control_find_owner(const struct hs_access_control *access,
+                                   const struct hs_user_rights *rights, struct hs_target *target);

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -81,6 +82,22 @@ static void on_change(void *ctx, struct hs_target *target)
     const struct hs_session *session = hs_hub_session_of(target);
     const struct hs_recording_job *job = session ? session->owner : NULL;
     hs_handover_save_target(&daemon->handover, target, job ? job->number : 0);
+}
+
+static void on_keep(void *ctx, struct hs_target *target, const struct hs_snapshot *snap)
+{
+    struct hs_daemon *daemon = ctx;
+    const struct hs_session *session = hs_hub_session_of(target);
+    const struct hs_recording_job *job = session->owner;
+    uid_t uid = hs_access_control_find_owner(&daemon->access, &job->rights, target);
+    hs_store_workers_keep(&daemon->store_workers, session, uid, target, snap);
+}
+
+static bool can_keep(void *ctx, const struct hs_target *target)
+{
+    const struct hs_daemon *daemon = ctx;
+    (void)target;
+    return hs_store_workers_have_room(&daemon->store_workers);
 }
 
 static void on_gone(void *ctx, struct hs_target *target)
@@ -183,6 +200,8 @@ static int open_hub(struct hs_daemon *daemon)
         .on_pending = on_pending,
         .on_change = on_change,
         .on_gone = on_gone,
+        .on_keep = on_keep,
+        .can_keep = can_keep,
         .authorize = authorize,
         .is_hiding_others = hs_access_control_is_hiding_others(),
         .ctx = daemon,
@@ -230,6 +249,8 @@ static void connect_parts(struct hs_daemon *daemon)
     daemon->jobs.handover = &daemon->handover;
     daemon->jobs.on_done = on_done;
     daemon->jobs.ctx = daemon;
+    daemon->store_workers.loop = &daemon->loop;
+    daemon->store_workers.is_system = daemon->is_system;
     daemon->attach_workers.loop = &daemon->loop;
     daemon->attach_workers.hub = daemon->hub;
     daemon->attach_workers.jobs = &daemon->jobs;
@@ -265,6 +286,13 @@ int hs_daemon_open(struct hs_daemon_socket *daemon_socket, struct hs_access_cont
     return 0;
 }
 
+void hs_daemon_set_store(struct hs_daemon *daemon, const char *root,
+                         const struct hs_store_limits *limits)
+{
+    snprintf(daemon->store_workers.root, sizeof(daemon->store_workers.root), "%s", root);
+    daemon->store_workers.limits = *limits;
+}
+
 void hs_daemon_restore(struct hs_daemon *daemon, const struct hs_fdstore *store,
                        struct hs_fdstore_items *items)
 {
@@ -287,6 +315,7 @@ void hs_daemon_restore(struct hs_daemon *daemon, const struct hs_fdstore *store,
 void hs_daemon_close(struct hs_daemon *daemon)
 {
     hs_attach_workers_forget_all(&daemon->attach_workers);
+    hs_store_workers_forget_all(&daemon->store_workers);
     hs_peers_drop_all(&daemon->peers);
     hs_recording_jobs_free(&daemon->jobs);
     daemon->hub = hs_hub_free(daemon->hub);
@@ -312,7 +341,8 @@ int hs_daemon_run(struct hs_daemon *daemon)
         until_ns = left_ns < until_ns ? left_ns : until_ns;
         if (daemon->is_stopping) {
             if ((hs_recording_jobs_finishing(&daemon->jobs) == 0 &&
-                 hs_attach_workers_busy(&daemon->attach_workers) == 0) ||
+                 hs_attach_workers_busy(&daemon->attach_workers) == 0 &&
+                 daemon->store_workers.count == 0) ||
                 now_ns >= daemon->stop_ns) {
                 return 0;
             }

@@ -12,6 +12,7 @@
  *     recording_file.c     that file
  *     finalizer.c          the process that looks up names and gives the file its final name
  *     attach_worker.c      processes that bring clients into running programs and take them out
+ *     store_worker.c       processes that store snapshots with names
  *     worker_process.c     what such a process does first; user_rights.c: whose rights it takes
  *     access_control.c     which user may record which process; the policy
  *     handover/            what outlives a daemon that is killed
@@ -48,6 +49,7 @@
 #include "daemon/peer.h"
 #include "daemon/recording_job.h"
 #include "daemon/requests.h"
+#include "daemon/store_worker.h"
 #include "session/hub.h"
 
 struct hs_daemon {
@@ -66,6 +68,7 @@ struct hs_daemon {
     struct hs_peers peers;
     struct hs_recording_jobs jobs;
     struct hs_attach_workers attach_workers;
+    struct hs_store_workers store_workers;
     struct hs_handover handover;
 };
 
@@ -74,8 +77,11 @@ struct hs_daemon {
  * -errno. */
 int hs_daemon_open(struct hs_daemon_socket *daemon_socket, struct hs_access_control *access,
                    bool is_system, struct hs_daemon *ret_daemon);
-/* Takes over the store, and what a previous daemon left; the caller closes the descriptors that
- * remain in `items`. Call it before hs_daemon_run(), also if nothing was left. */
+/* Stores snapshots with names in this folder, "": nowhere, within these limits. */
+void hs_daemon_set_store(struct hs_daemon *daemon, const char *root,
+                         const struct hs_store_limits *limits);
+/* Takes over the store of descriptors, and what a previous daemon left; the caller closes the
+ * descriptors that remain in `items`. Call it before hs_daemon_run(), also if nothing was left. */
 void hs_daemon_restore(struct hs_daemon *daemon, const struct hs_fdstore *store,
                        struct hs_fdstore_items *items);
 /* Ends all sessions, as a signal does; hs_daemon_run() then returns when their files are

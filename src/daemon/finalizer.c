@@ -61,7 +61,7 @@ static bool take_turn(off_t turn, int command)
     return r == 0;
 }
 
-static void wait_for_turn(void)
+void hs_finalizer_wait_for_turn(void)
 {
     long count = sysconf(_SC_NPROCESSORS_ONLN);
     count = count > AT_WORK_MIN ? count : AT_WORK_MIN;
@@ -71,6 +71,14 @@ static void wait_for_turn(void)
         }
     }
     take_turn(getpid() % count, F_SETLKW);
+}
+
+int hs_finalizer_turns_fd(void)
+{
+    if (turns_fd < 0) {
+        turns_fd = memfd_create("turns", MFD_CLOEXEC);
+    }
+    return turns_fd;
 }
 
 /* --- the end of a recording ------------------------------------------------------------------- */
@@ -104,7 +112,7 @@ static int finish(const struct hs_finalizer_task *task)
         }
         return -ENODATA;
     }
-    wait_for_turn();
+    hs_finalizer_wait_for_turn();
     add_addresses_of_previous_part(task);
     task->session->is_naming_cancelled = are_names_skipped;
     r = hs_session_finish(task->session);
@@ -144,9 +152,7 @@ int hs_finalizer_start(const struct hs_finalizer_task *task, struct hs_event_loo
 {
     int ends[2];
     pid_t pid = 0;
-    if (turns_fd < 0) {
-        turns_fd = memfd_create("turns", MFD_CLOEXEC);
-    }
+    hs_finalizer_turns_fd();
     if (pipe2(ends, O_CLOEXEC) != 0) {
         return -errno;
     }

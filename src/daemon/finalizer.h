@@ -57,6 +57,11 @@ struct hs_finalizer {
 int hs_finalizer_start(const struct hs_finalizer_task *task, struct hs_event_loop *loop,
                        struct hs_event_source *source, struct hs_finalizer *ret_finalizer);
 
+/* For other workers that hold many symbols: waits for a turn, which the worker keeps until it ends.
+ * It must have kept the descriptor that hs_finalizer_turns_fd() returns (-1: there is none). */
+void hs_finalizer_wait_for_turn(void);
+int hs_finalizer_turns_fd(void);
+
 /* Asks the finalizer to look up no more names, and to write the file without them. */
 void hs_finalizer_skip_names(const struct hs_finalizer *finalizer);
 

@@ -9,6 +9,7 @@
  * See       daemon.h, docs/man/heapscoped.8
  */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,6 +34,7 @@ struct options {
     bool is_system;
     bool is_version_wanted;
     uint64_t keep_ns;
+    struct hs_store_limits store; /* of the snapshots that programs take of themselves */
 };
 
 /* Parses the options. Returns -1 if the daemon should start, otherwise the exit status. */
@@ -47,6 +49,11 @@ static int parse(int argc, char **argv, struct options *options)
         HS_OPT_DURATION(0, "keep", "DURATION", &options->keep_ns, 0, HS_KEEP_MAX_NS,
                         "if this daemon is killed, keep its recordings this long for the\n"
                         "next one, then finish them without it (default 10m; 0s: do not keep)"),
+        HS_OPT_NUMBER(0, "snapshots", "COUNT", &options->store.count_max, 0, UINT32_MAX,
+                      "store at most so many snapshots that the programs of a user take of\n"
+                      "themselves, or leave when they are killed (default 100; 0: none)"),
+        HS_OPT_SIZE(0, "snapshots-size", "SIZE", &options->store.bytes_max, 1, UINT64_MAX,
+                    "and at most so many bytes of them (default 256M); the oldest go first"),
         HS_OPT_STRING(0, "policy", "FILE", &options->policy,
                       "policy that says who may profile what, see heapscope-policy(5) (default "
                       "with --system\n" HS_POLICY_SYSTEM_PATH ", if it is there; else none)"),
@@ -191,7 +198,9 @@ static void find_fd_holder(const struct options *options, struct inheritance *go
 
 int main(int argc, char **argv)
 {
-    struct options options = { .keep_ns = HS_KEEP_NS };
+    struct options options = { .keep_ns = HS_KEEP_NS,
+                               .store = { HS_STORE_COUNT_DEFAULT, HS_STORE_BYTES_DEFAULT } };
+    char store[PATH_MAX] = "";
     struct inheritance got = { .store = HS_FDSTORE_NONE };
     struct hs_access_control access;
     struct hs_daemon daemon;
@@ -206,6 +215,10 @@ int main(int argc, char **argv)
     const char *path = choose_path(&options);
     if (!path) {
         hs_daemon_log(HS_ENV_SOCKET " is not the absolute path of a socket, or is too long");
+        return 1;
+    }
+    if (hs_store_find(options.is_system, store, sizeof(store)) == -EINVAL) {
+        hs_daemon_log(HS_ENV_STATE " is neither the absolute path of a folder nor 'off'");
         return 1;
     }
     umask(022);
@@ -225,6 +238,7 @@ int main(int argc, char **argv)
         hs_daemon_log("cannot start: %s", strerror(-r));
         return 1;
     }
+    hs_daemon_set_store(&daemon, store, &options.store);
     hs_daemon_restore(&daemon, &got.store, &got.items);
     hs_fdstore_items_deinit(&got.items);
     hs_daemon_log("ready at %s", daemon.daemon_socket.path);

@@ -113,8 +113,7 @@ typedef void hs_hub_target_fn(void *ctx, struct hs_target *target);
 
 /* A snapshot of a target that its owner may keep beside the session's trace: one that the process
  * asked for, or the last one of a process that a signal killed. Its name is set. */
-typedef void hs_hub_keep_fn(void *ctx, const struct hs_target *target,
-                            const struct hs_snapshot *snap);
+typedef void hs_hub_keep_fn(void *ctx, struct hs_target *target, const struct hs_snapshot *snap);
 /* Can the owner keep a snapshot of this target now? False: the process gets -EAGAIN. */
 typedef bool hs_hub_can_keep_fn(void *ctx, const struct hs_target *target);
 

@@ -66,15 +66,14 @@ void hs_hub_on_named(void *ctx, struct hs_target *target, const struct hs_named_
     }
 }
 
-void hs_hub_keep(const struct hs_hub *hub, const struct hs_target *target,
-                 const struct hs_snapshot *snap)
+void hs_hub_keep(const struct hs_hub *hub, struct hs_target *target, const struct hs_snapshot *snap)
 {
     if (hub->config.on_keep) {
         hub->config.on_keep(hub->config.ctx, target, snap);
     }
 }
 
-void hs_hub_keep_killed(const struct hs_hub *hub, const struct hs_target *target,
+void hs_hub_keep_killed(const struct hs_hub *hub, struct hs_target *target,
                         struct hs_snapshot *snap)
 {
     if (snap->is_final && snap->exit_kind == HS_EXIT_SIGNAL) {

@@ -79,10 +79,10 @@ void hs_hub_word_attaching(int error, struct hs_refusal_words *ret_words);
 /* hub_named.c: a process asks for a snapshot of itself. ctx is the hub. */
 void hs_hub_on_named(void *ctx, struct hs_target *target, const struct hs_named_request *request);
 /* Hands a snapshot with a name to the owner. */
-void hs_hub_keep(const struct hs_hub *hub, const struct hs_target *target,
+void hs_hub_keep(const struct hs_hub *hub, struct hs_target *target,
                  const struct hs_snapshot *snap);
 /* The same for the last snapshot of a process, if a signal killed it; names the snapshot. */
-void hs_hub_keep_killed(const struct hs_hub *hub, const struct hs_target *target,
+void hs_hub_keep_killed(const struct hs_hub *hub, struct hs_target *target,
                         struct hs_snapshot *snap);
 
 /* hub.c: takes the last dump of a target, and separates it from its session. */

@@ -47,10 +47,13 @@ class Done:
 class Daemon:
     """`heapscoped` on a socket in a folder. stop_all() ends the daemon and its programs."""
 
+    stores = False  # snapshots that programs take of themselves
+
     def __init__(self, dist, heapscope, report, folder, options=(), user=None, shell=None):
         self.dist, self.folder = dist, folder
         self.socket = folder / "sock"
-        self.env = {"HEAPSCOPE_SOCKET": self.socket}
+        self.state = folder / "state" if self.stores else "off"
+        self.env = {"HEAPSCOPE_SOCKET": self.socket, "HEAPSCOPE_STATE": self.state}
         self._heapscope, self._report = heapscope, report
         self._programs = []
         self.command = [str(dist / "bin" / "heapscoped"), "--socket", str(self.socket), *options]
@@ -61,7 +64,7 @@ class Daemon:
     def start(self):
         self.log = (self.folder / "log").open("a")
         command = self.command if not self.shell else ["sh", "-c", f'{self.shell}; exec "$@"', "sh", *self.command]
-        self.process = subprocess.Popen(command, env=clean_env(), stderr=self.log, stdin=subprocess.DEVNULL,
+        self.process = subprocess.Popen(command, env=clean_env(HEAPSCOPE_STATE=self.state), stderr=self.log, stdin=subprocess.DEVNULL,
                                         user=self.user, group=self.user, extra_groups=[] if self.user else None)
         self.pid = self.process.pid
         wait_until(self.answers, "the daemon does not come up")

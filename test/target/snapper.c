@@ -11,6 +11,7 @@
  *     threads N       N threads take a snapshot each, at the same time: "thread I"
  *     kill SIGNAL     the process sends itself a signal
  *     exec            executes itself again
+ *     secret          the process is not dumpable from now on
  *     sandbox         installs a seccomp filter that allows everything
  *
  * With arguments it makes those commands, one for each argument, and ends.
@@ -175,6 +176,8 @@ static int obey(char *line)
         raise(number);
     } else if (strcmp(line, "exec") == 0) {
         execl("/proc/self/exe", "snapper", NULL);
+    } else if (strcmp(line, "secret") == 0) {
+        return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     } else if (strcmp(line, "sandbox") == 0) {
         return sandbox();
     }

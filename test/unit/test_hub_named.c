@@ -23,7 +23,7 @@ struct kept {
     bool is_final;
 };
 
-static void on_keep(void *ctx, const struct hs_target *target, const struct hs_snapshot *snap)
+static void on_keep(void *ctx, struct hs_target *target, const struct hs_snapshot *snap)
 {
     struct kept *kept = ctx;
     kept->count++;
