@@ -6,7 +6,7 @@ _heapscope()
     local cur prev words cword split
     _init_completion -s -n : || return
 
-    local commands='run attach detach record start stop list snapshot report diff export query profile check doctor'
+    local commands='run attach detach record start stop list snapshot snapshots report diff export query profile check doctor'
     local command='' i
     for ((i = 1; i < cword; i++)); do
         if [[ ${words[i]} != -* ]]; then
@@ -71,12 +71,18 @@ _heapscope()
             )
             return
             ;;
-        start:--name | start:-n | snapshot:--name | snapshot:-n | snapshot:--by-name)
+        start:--name | start:-n | snapshot:--name | snapshot:-n | snapshot:--by-name | snapshots:--by-name)
             mapfile -t COMPREPLY < <(compgen -W "$(ps -eo comm= 2>/dev/null)" -- "$cur")
             return
             ;;
-        start:--pid | start:-p | snapshot:--pid | snapshot:-p)
+        start:--pid | start:-p | snapshot:--pid | snapshot:-p | snapshot:--by-koid | snapshots:--pid | snapshots:-p | snapshots:--by-koid)
             mapfile -t COMPREPLY < <(compgen -W "$(ps -eo pid= 2>/dev/null)" -- "$cur")
+            return
+            ;;
+        snapshots:--download | snapshots:--delete)
+            mapfile -t COMPREPLY < <(
+                compgen -W "$(heapscope snapshots --json 2>/dev/null | sed -n 's/.*"id": "\([^"]*\)".*/\1/p')" -- "$cur"
+            )
             return
             ;;
         *:--output-file | doctor:--policy | record:--config | profile:--output-dir)
@@ -135,7 +141,10 @@ _heapscope()
             options+=' --json'
             ;;
         snapshot)
-            options+=' --pid --name --by-name --output --output-file --no-symbolize --quiet'
+            options+=' --pid --by-koid --name --by-name --output --output-file --no-symbolize --quiet'
+            ;;
+        snapshots)
+            options+=' --json --by-name --pid --by-koid --download --delete --output --output-file --quiet'
             ;;
         report)
             options+=' --view --tree --top --frames --snapshot --pid --base --health --json --width'
@@ -161,7 +170,7 @@ _heapscope()
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
     elif [[ $command == @(run|doctor) ]]; then
         mapfile -t COMPREPLY < <(compgen -c -- "$cur")
-    elif [[ $command == start || $command == stop || $command == list || $command == snapshot ]]; then
+    elif [[ $command == start || $command == stop || $command == list || $command == snapshot || $command == snapshots ]]; then
         COMPREPLY=()
     elif [[ $command == query ]]; then
         _filedir

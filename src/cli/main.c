@@ -41,6 +41,7 @@ static const struct command daemon_commands[] = {
     { "stop", hs_cmd_stop, "end a session, and wait until its file is complete" },
     { "list", hs_cmd_list, "show what is recorded, by which command, and at what cost" },
     { "snapshot", hs_cmd_snapshot, "write the live heap of a process that is being recorded" },
+    { "snapshots", hs_cmd_snapshots, "list or write snapshots that programs took of themselves" },
 };
 
 static const struct command read_commands[] = {
