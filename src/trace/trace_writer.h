@@ -32,6 +32,8 @@
 #define HS_TRACE_PRIVATE_FIELD 18515U
 /* Variances in rows are IEEE single-precision numbers without this many low bits. */
 #define HS_VAR_SHIFT 12
+/* The most heap names in a file. */
+#define HS_HEAP_NAMES_MAX 512U
 
 /* One moment on three clocks, in ns. */
 struct hs_trace_clocks {

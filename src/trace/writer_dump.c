@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "rt/check.h"
+#include "trace/writer_heaps.h"
 #include "trace/writer_state.h"
 #include "util/array.h"
 
@@ -112,7 +113,7 @@ static void leftover_release(struct hs_trace_writer *writer, struct hs_written_p
     }
 }
 
-/* --- processes and heaps --- */
+/* --- processes --- */
 
 static void announce(struct hs_trace_writer *writer, const struct hs_snapshot *snap, int64_t uid)
 {
@@ -204,26 +205,6 @@ static struct hs_written_process *process_find(struct hs_trace_writer *writer,
     return process_start(writer, snap);
 }
 
-static int find_heap(struct hs_trace_writer *writer, const char *name, uint32_t *ret_idx)
-{
-    for (uint32_t i = 0; i < writer->heap_count; i++) {
-        if (strncmp(writer->heap_names[i], name, sizeof(writer->heap_names[i])) == 0) {
-            *ret_idx = i;
-            return 0;
-        }
-    }
-    int err = hs_array_reserve(&writer->heap_names, &writer->heap_capacity,
-                               (size_t)writer->heap_count + 1, sizeof(writer->heap_names[0]));
-    if (err < 0) {
-        return err;
-    }
-    char *own = writer->heap_names[writer->heap_count];
-    memset(own, 0, sizeof(writer->heap_names[0]));
-    memcpy(own, name, strnlen(name, sizeof(writer->heap_names[0]) - 1));
-    *ret_idx = writer->heap_count++;
-    return 0;
-}
-
 /* --- the dump --- */
 
 static void dump_deinit(struct hs_writer_dump *dump)
@@ -245,14 +226,7 @@ static int dump_init(struct hs_trace_writer *writer, struct hs_writer_dump *dump
     if (!dump->heaps || !dump->mapping_iids || !dump->frame_iids || !dump->stack_idx) {
         return -ENOMEM;
     }
-    int err = 0;
-    for (uint32_t i = 0; err == 0 && i < snap->heap_count; i++) {
-        dump->heaps[i] = UINT32_MAX;
-        if (snap->heaps[i].name[0] != '\0') {
-            err = find_heap(writer, snap->heaps[i].name, &dump->heaps[i]);
-        }
-    }
-    return err;
+    return hs_writer_heaps_find(writer, dump);
 }
 
 static void add(struct hs_estimate *sum, const struct hs_estimate *more)

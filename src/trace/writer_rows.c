@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "rt/base.h"
+#include "trace/writer_heaps.h"
 #include "trace/writer_state.h"
 
 /* The numbers of a row, in the order of the columns. */
@@ -74,7 +75,7 @@ struct head {
     uint64_t lost_bytes[HS_LOSS_N], lost_alloc_fx[HS_LOSS_N];
     uint64_t stack_end_bytes[HS_STACK_END_N], stack_end_alloc_fx[HS_STACK_END_N];
     Hs__Pb__HsGuessed guessed[32], *guessed_pointers[32];
-    char *heap_names[HS_REGION_HEAPS * 2];
+    struct hs_heap_packets heaps;
 };
 
 static void head_deinit(struct head *head)
@@ -86,6 +87,7 @@ static void head_deinit(struct head *head)
     free(head->thread_live);
     free(head->changes);
     free(head->change_pointers);
+    hs_heap_packets_deinit(&head->heaps);
 }
 
 static int fill_modules(struct head *head, const struct hs_writer_dump *dump, Hs__Pb__HsDump *out)
@@ -327,15 +329,10 @@ static int write_head(struct hs_trace_writer *writer, const struct hs_writer_dum
     fill_info(dump, out);
     fill_refusal(snap, out);
     out->name = snap->name[0] ? (char *)(uintptr_t)snap->name : NULL;
-    /* All heaps of the file so far. Rows refer to a heap by its index in this list. */
-    out->n_heap_names = writer->heap_count < HS_COUNT_OF(head->heap_names)
-                            ? writer->heap_count
-                            : HS_COUNT_OF(head->heap_names);
-    out->heap_names = head->heap_names;
-    for (size_t i = 0; i < out->n_heap_names; i++) {
-        head->heap_names[i] = writer->heap_names[i];
+    int err = hs_writer_heaps_fill(writer, dump, &head->heaps, out);
+    if (err == 0) {
+        err = fill_modules(head, dump, out);
     }
-    int err = fill_modules(head, dump, out);
     if (err == 0) {
         err = fill_threads(head, snap, out);
     }

@@ -29,7 +29,9 @@ typedef Hs__Pb__ProfilePacket__ProcessHeapSamples pb_heap;
 struct chain {
     struct hs_trace_writer *writer;
     uint64_t time_ns;
-    pb_heap heap; /* header of the current packet */
+    pb_heap heap;          /* header of the current packet */
+    uint64_t peak_time_ns; /* of the current heap; 0: unknown */
+    bool is_peak_now;      /* no peak is known, or the moment of the dump is the peak */
     Hs__Pb__ProfilePacket__ProcessStats stats;
     pb_sample samples[HS_SAMPLES_PER_PACKET];
     pb_sample *pointers[HS_SAMPLES_PER_PACKET];
@@ -140,29 +142,40 @@ static void start_header(struct chain *chain, const struct hs_snapshot *snap)
     heap->has_disconnected = snap->is_final && snap->exit_kind != HS_EXIT_RUNNING;
     heap->disconnected = true;
     heap->has_sampling_interval_bytes = heap->has_orig_sampling_interval_bytes = true;
-    heap->sampling_interval_bytes = snap->interval_bytes;
-    heap->orig_sampling_interval_bytes = snap->orig_interval_bytes;
 }
 
-/* No peak is known, or this moment is the peak. */
-static bool is_peak_now(const struct hs_snapshot *snap)
+/* Sets what belongs to one heap of the process. A carved heap has its own peak, others have the
+ * peak of the process. */
+static void start_heap(struct chain *chain, const struct hs_writer_dump *dump, uint32_t id)
 {
-    return snap->peak_time_mono_ns == 0 || snap->live.bytes >= snap->peak.bytes;
+    const struct hs_snapshot *snap = dump->snap;
+    const struct hs_snap_heap *from = &snap->heaps[id];
+    bool has_own_peak = from->is_carved;
+    chain->peak_time_ns = has_own_peak ? from->peak_time_mono_ns : snap->peak_time_mono_ns;
+    chain->is_peak_now =
+        chain->peak_time_ns == 0 || (has_own_peak ? from->live.bytes >= from->peak.bytes
+                                                  : snap->live.bytes >= snap->peak.bytes);
+    pb_heap *heap = &chain->heap;
+    heap->heap_name = chain->writer->heap_names[dump->heaps[id]];
+    heap->sampling_interval_bytes =
+        from->interval_bytes ? from->interval_bytes : snap->interval_bytes;
+    heap->orig_sampling_interval_bytes =
+        from->interval_bytes ? from->interval_bytes : snap->orig_interval_bytes;
 }
 
-static uint64_t max_time_ns(const struct hs_writer_dump *dump)
+static uint64_t max_time_ns(const struct chain *chain, const struct hs_writer_dump *dump)
 {
-    uint64_t time_ns = dump->snap->peak_time_mono_ns;
+    uint64_t time_ns = chain->peak_time_ns;
     bool is_inside = time_ns > dump->process->first_time_ns && time_ns < dump->time_ns;
-    return is_inside && !is_peak_now(dump->snap) ? time_ns : dump->time_ns;
+    return is_inside && !chain->is_peak_now ? time_ns : dump->time_ns;
 }
 
 /* Adds a stack as it was at the peak, also if nothing of it was live then: Perfetto reports symbols
  * of frames that no sample refers to as an error. */
-static void add_max(struct chain *chain, const struct hs_snapshot *snap, uint32_t iid,
-                    struct hs_written_stack *written, const struct hs_dump_row *row)
+static void add_max(struct chain *chain, uint32_t iid, struct hs_written_stack *written,
+                    const struct hs_dump_row *row)
 {
-    const struct hs_estimate *peak = is_peak_now(snap) ? &row->live : &row->peak;
+    const struct hs_estimate *peak = chain->is_peak_now ? &row->live : &row->peak;
     written->alloc_bytes = hs_writer_round(peak->bytes);
     written->alloc_count = hs_writer_round(peak->count);
     pb_sample *sample = chain_next(chain, iid);
@@ -181,12 +194,23 @@ static void add_stacks(struct chain *chain, const struct hs_writer_dump *dump, u
             continue;
         }
         if (chain->writer->config.is_at_max) {
-            add_max(chain, dump->snap, iid, written, &dump->rows[k]);
+            add_max(chain, iid, written, &dump->rows[k]);
         } else if (update(written, &dump->rows[k])) {
             chain_add(chain, iid, written->alloc_bytes, written->alloc_count, written->freed_bytes,
                       written->freed_count);
         }
     }
+}
+
+/* Was this heap of the file written already, for an earlier heap with the same name? */
+static bool is_written(const struct hs_writer_dump *dump, uint32_t id)
+{
+    for (uint32_t i = 0; i < id; i++) {
+        if (dump->heaps[i] == dump->heaps[id]) {
+            return true;
+        }
+    }
+    return false;
 }
 
 int hs_writer_samples(struct hs_trace_writer *writer, struct hs_writer_dump *dump)
@@ -204,15 +228,15 @@ int hs_writer_samples(struct hs_trace_writer *writer, struct hs_writer_dump *dum
     bool has_header = false;
     for (uint32_t i = 0; i < dump->snap->heap_count; i++) {
         uint32_t heap = dump->heaps[i];
-        if (heap == UINT32_MAX) {
+        if (heap == UINT32_MAX || is_written(dump, i)) {
             continue;
         }
         if (has_header) {
             chain_flush(chain, false);
         }
         has_header = true;
-        chain->heap.heap_name = writer->heap_names[heap];
-        chain->heap.timestamp = (is_at_max ? max_time_ns(dump) : dump->time_ns) + i;
+        start_heap(chain, dump, i);
+        chain->heap.timestamp = (is_at_max ? max_time_ns(chain, dump) : dump->time_ns) + i;
         chain->heap.start_timestamp = is_at_max ? process->first_time_ns : dump->window_start_ns;
         add_stacks(chain, dump, heap);
     }

@@ -6,6 +6,7 @@
  *   writer_intern.c      from a snapshot's ids to the ids of the batch
  *   writer_dump.c        one dump: what is new, what has changed, in which order it is written
  *   writer_rows.c        our own packets of a dump
+ *   writer_heaps.c       the heaps of a dump
  *   writer_samples.c     Perfetto's packets of a dump
  *   writer_symbols.c     names of code addresses
  *   writer_counters.c    counters of processes and of the machine, threads, mappings

@@ -4,6 +4,7 @@
  *
  *     trace_tool write session FILE    two processes, two heaps, three dumps, an exec, symbols
  *     trace_tool write large FILE      one process of 20000 stacks
+ *     trace_tool write heaps FILE      one process with heaps of all kinds: heaps_fixture.h
  *     ... SCENARIO-compressed FILE     the same in compressed packets
  *     trace_tool read FILE             JSON on standard output; status 3: empty, 4: no trace
  */
@@ -11,7 +12,7 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-#include "../unit/snapshot_fixture.h"
+#include "../unit/heaps_fixture.h"
 #include "profile/read/load.h"
 #include "trace/trace_writer.h"
 
@@ -109,6 +110,8 @@ static int write_trace(const char *scenario, const char *path)
     int err = hs_trace_writer_begin(writer);
     if (strncmp(scenario, "session", 7) == 0) {
         err |= write_session(writer);
+    } else if (strncmp(scenario, "heaps", 5) == 0) {
+        err |= dump(writer, fixture_heaps(100, UINT64_C(12000000000)), true);
     } else {
         err |= dump(writer, fixture_typical(100, 20000, 20, UINT64_C(12000000000)), true);
     }

@@ -107,19 +107,32 @@ static inline struct hs_estimate fixture_amount(double bytes, double count)
     return (struct hs_estimate){ bytes, count, bytes * 4096, count / 8 };
 }
 
-/* Sums over all stacks. */
+static inline void fixture_add(struct hs_estimate *sum, const struct hs_estimate *more)
+{
+    sum->bytes += more->bytes;
+    sum->count += more->count;
+    sum->bytes_var += more->bytes_var;
+    sum->count_var += more->count_var;
+}
+
+/* Sums over the stacks of each heap, and over those of all heaps that are not carved. */
 static inline void fixture_totals(struct hs_snapshot *snap)
 {
-    struct hs_estimate *sums[3] = { &snap->alloc, &snap->live, &snap->peak };
-    for (int k = 0; k < 3; k++) {
-        *sums[k] = (struct hs_estimate){ 0 };
-        for (uint32_t i = 0; i < snap->stack_count; i++) {
-            const struct hs_snap_stack *s = &snap->stacks[i];
-            const struct hs_estimate *from = k == 0 ? &s->alloc : k == 1 ? &s->live : &s->peak;
-            sums[k]->bytes += from->bytes;
-            sums[k]->count += from->count;
-            sums[k]->bytes_var += from->bytes_var;
-            sums[k]->count_var += from->count_var;
+    snap->alloc = snap->live = snap->peak = (struct hs_estimate){ 0 };
+    for (uint32_t i = 0; i < HS_REGION_HEAPS; i++) {
+        struct hs_snap_heap *heap = &snap->heaps[i];
+        heap->alloc = heap->live = heap->peak = (struct hs_estimate){ 0 };
+    }
+    for (uint32_t i = 0; i < snap->stack_count; i++) {
+        const struct hs_snap_stack *s = &snap->stacks[i];
+        struct hs_snap_heap *heap = &snap->heaps[s->heap_id];
+        fixture_add(&heap->alloc, &s->alloc);
+        fixture_add(&heap->live, &s->live);
+        fixture_add(&heap->peak, &s->peak);
+        if (!heap->is_carved) {
+            fixture_add(&snap->alloc, &s->alloc);
+            fixture_add(&snap->live, &s->live);
+            fixture_add(&snap->peak, &s->peak);
         }
     }
 }

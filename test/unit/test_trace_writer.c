@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "heaps_fixture.h"
 #include "trace/trace_counters.h"
 #include "trace_bytes.h"
 
@@ -354,6 +355,44 @@ static void test_heaps(void **state)
     hs_buf_deinit(&buf);
 }
 
+/* Each heap has its own interval, as heapprofd writes it. A carved heap has its own peak. */
+static void test_heap_headers(void **state)
+{
+    (void)state;
+    for (int is_at_max = 0; is_at_max < 2; is_at_max++) {
+        struct hs_buf buf = HS_BUF_INIT;
+        struct hs_trace_writer *writer = writer_with(&buf, 7, is_at_max != 0);
+        struct hs_snapshot *snap = fixture_heaps(42, 5000000);
+        snap->interval_bytes = 4096;
+        snap->is_final = true;
+        dump_and_free(writer, snap);
+        finish_writer(writer);
+        struct trace trace;
+        decode_trace(&buf, &trace);
+        uint32_t count = 0;
+        for (size_t i = 0; i < trace.count; i++) {
+            const Hs__Pb__ProfilePacket *profile = trace.packets[i]->profile_packet;
+            for (size_t k = 0; profile && k < profile->n_process_dumps; k++) {
+                const Hs__Pb__ProfilePacket__ProcessHeapSamples *heap = profile->process_dumps[k];
+                bool is_gpu = strcmp(heap->heap_name, "gpu") == 0;
+                bool is_pool = strcmp(heap->heap_name, "pool") == 0;
+                assert_int_equal(heap->sampling_interval_bytes, is_gpu ? 65536 : 4096);
+                assert_int_equal(heap->orig_sampling_interval_bytes, is_gpu ? 65536 : 1);
+                if (!is_at_max) {
+                    assert_int_equal(heap->timestamp, 5000000 + count);
+                } else if (is_pool) {
+                    assert_int_equal(heap->timestamp, 5000000 - 1100 + count);
+                    assert_int_equal(heap->samples[0]->self_max, 50000);
+                }
+                count++;
+            }
+        }
+        assert_int_equal(count, 6);
+        free_trace(&trace);
+        hs_buf_deinit(&buf);
+    }
+}
+
 /* exec: the pid stays, but its memory is new. */
 static void test_exec(void **state)
 {
@@ -664,6 +703,7 @@ int main(void)
         cmocka_unit_test(test_sharing),
         cmocka_unit_test(test_splitting),
         cmocka_unit_test(test_heaps),
+        cmocka_unit_test(test_heap_headers),
         cmocka_unit_test(test_exec),
         cmocka_unit_test(test_names_of_frames),
         cmocka_unit_test(test_symbols),

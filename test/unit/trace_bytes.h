@@ -29,18 +29,25 @@ static inline void still_clocks(void *ctx, struct hs_trace_clocks *ret_clocks)
 }
 
 /* Returns a writer that has begun. */
-static inline struct hs_trace_writer *writer_to(struct hs_buf *buf, uint32_t sequence_id)
+static inline struct hs_trace_writer *writer_with(struct hs_buf *buf, uint32_t sequence_id,
+                                                  bool is_at_max)
 {
     struct hs_trace_writer_config config = {
         .sink = keep_bytes,
         .sink_ctx = buf,
         .sequence_id = sequence_id,
         .read_clocks = still_clocks,
+        .is_at_max = is_at_max,
     };
     struct hs_trace_writer *writer = NULL;
     assert_int_equal(hs_trace_writer_new(&config, &writer), 0);
     assert_int_equal(hs_trace_writer_begin(writer), 0);
     return writer;
+}
+
+static inline struct hs_trace_writer *writer_to(struct hs_buf *buf, uint32_t sequence_id)
+{
+    return writer_with(buf, sequence_id, false);
 }
 
 /* Writes a dump and frees the snapshot. */

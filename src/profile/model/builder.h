@@ -88,11 +88,18 @@ struct hs_profile_process *hs_builder_process_at(struct hs_builder *builder, uin
 
 /*
  * Appends a dump and returns its index. Samples may be in any order; those with the same (node,
- * heap) are added up. `index`, sample_first and samples_n are set here. The caller's array is
- * sorted in place.
+ * heap) are added up. `index` and what refers to samples and heaps are set here. The caller's array
+ * is sorted in place.
  */
 uint32_t hs_builder_dump(struct hs_builder *builder, const struct hs_profile_dump *dump,
                          struct hs_profile_sample *samples, size_t count);
+/*
+ * Sets what is known of the heaps of the dump that was appended last: one element for each heap,
+ * those of one heap are added up. heap_first, is_counted, and `inherited` are set here. A dump for
+ * which this is not called has primary heaps only.
+ */
+void hs_builder_dump_heaps(struct hs_builder *builder, uint32_t dump,
+                           struct hs_profile_dump_heap *heaps, size_t count);
 /*
  * True when the samples of another dump would be kept. When it is false, the caller need not
  * collect them.

@@ -4,6 +4,7 @@
  * See       builder.h
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "profile/model/builder.h"
 #include "profile/model/builder_state.h"
@@ -36,6 +37,13 @@ static int compare_samples(const void *left, const void *right)
     return (a->heap > b->heap) - (a->heap < b->heap);
 }
 
+void hs_builder_sort_samples(struct hs_profile_sample *samples, size_t count)
+{
+    if (count > 0) {
+        qsort(samples, count, sizeof(samples[0]), compare_samples);
+    }
+}
+
 static bool is_sorted(const struct hs_profile_sample *samples, size_t count)
 {
     size_t i = 1;
@@ -58,7 +66,7 @@ size_t hs_builder_tidy_samples(const struct hs_profile *p, struct hs_profile_sam
         }
     }
     if (!is_sorted(samples, kept)) {
-        qsort(samples, kept, sizeof(samples[0]), compare_samples);
+        hs_builder_sort_samples(samples, kept);
     }
     size_t n = 0;
     for (size_t i = 0; i < kept; i++) {
@@ -103,16 +111,8 @@ void hs_builder_dump_samples(struct hs_builder *builder, uint32_t dump,
                          sizeof(p->samples[0]))) {
         return;
     }
-    for (size_t i = 0; i < kept; i++) {
-        struct hs_profile_sample *sample = &p->samples[p->sample_count + i];
-        *sample = samples[i];
-        note_sampling(&p->dumps[dump], &sample->alloc);
-        note_sampling(&p->dumps[dump], &sample->live);
-        note_sampling(&p->dumps[dump], &sample->peak);
-    }
-    struct hs_peak_luck luck = hs_peak_luck_of(&p->dumps[dump].alloc, &p->dumps[dump].peak);
-    for (size_t i = p->sample_count; i < p->sample_count + kept; i++) {
-        hs_peak_luck_set(&p->samples[i].peak, &luck);
+    if (kept > 0) {
+        memcpy(&p->samples[p->sample_count], samples, kept * sizeof(samples[0]));
     }
     p->dumps[dump].has_samples = true;
     p->dumps[dump].sample_first = (uint32_t)p->sample_count;
@@ -138,12 +138,29 @@ uint32_t hs_builder_dump(struct hs_builder *builder, const struct hs_profile_dum
     hs_peak_luck_set(&p->dumps[id].peak, &luck);
     p->dumps[id].index = process->dump_count++;
     p->dumps[id].has_samples = false;
-    p->dumps[id].sample_first = p->dumps[id].samples_n = 0;
+    p->dumps[id].sample_first = p->dumps[id].samples_n = p->dumps[id].aside_n = 0;
+    p->dumps[id].heap_first = p->dumps[id].heaps_n = 0;
     process->last_dump = id;
     if (samples && hs_builder_has_room(builder, count)) {
         hs_builder_dump_samples(builder, id, samples, count);
     }
     return id;
+}
+
+void hs_builder_dump_heaps(struct hs_builder *builder, uint32_t dump,
+                           struct hs_profile_dump_heap *heaps, size_t count)
+{
+    struct hs_profile *p = builder->p;
+    if (count == 0 || dump + 1 != p->dump_count || p->dumps[dump].heaps_n > 0 ||
+        !hs_builder_grow(builder, &p->dump_heaps, &builder->dump_heap_capacity,
+                         (uint64_t)p->dump_heap_count + count, sizeof(p->dump_heaps[0]))) {
+        return;
+    }
+    memcpy(&p->dump_heaps[p->dump_heap_count], heaps, count * sizeof(heaps[0]));
+    count = hs_builder_tidy_heaps(p, &p->dump_heaps[p->dump_heap_count], count);
+    p->dumps[dump].heap_first = p->dump_heap_count;
+    p->dumps[dump].heaps_n = (uint32_t)count;
+    p->dump_heap_count += (uint32_t)count;
 }
 
 void hs_builder_thread(struct hs_builder *builder, const struct hs_profile_thread *thread)

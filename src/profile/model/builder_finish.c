@@ -1,6 +1,6 @@
 /*
  * What is left to do when a reader has added everything: frames get their names, and stacks lose
- * the frames of the recorder. See builder.h.
+ * the frames of the recorder; then the primary heaps are counted. See builder.h.
  */
 #include "profile/model/builder.h"
 #include "profile/model/builder_state.h"
@@ -49,6 +49,7 @@ int hs_builder_finish(struct hs_builder *builder, struct hs_profile **ret_profil
     hs_builder_tidy_places(builder);
     builder->err = hs_profile_leave_out_profiler(builder->p);
     int err = builder->err == 0 ? hs_profile_count_cut_stacks(builder) : 0;
+    err = builder->err == 0 && err == 0 ? hs_builder_settle_heaps(builder) : err;
     builder->err = builder->err == 0 ? err : builder->err;
     if (builder->err != 0) {
         return builder->err;

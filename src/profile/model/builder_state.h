@@ -24,7 +24,7 @@ struct hs_builder {
     struct symbol_lines *symbol_lines;
     size_t symbol_capacity;
     size_t string_capacity, module_capacity, frame_capacity, node_capacity, line_capacity;
-    size_t heap_capacity, process_capacity, dump_capacity, sample_capacity;
+    size_t heap_capacity, dump_heap_capacity, process_capacity, dump_capacity, sample_capacity;
     size_t thread_capacity, loss_capacity, change_capacity, place_capacity;
 };
 
@@ -41,6 +41,20 @@ static inline struct hs_intern_key hs_builder_module_key(uint32_t path, const ui
 {
     return hs_intern_mix(hs_intern_hash(build_id, bytes), path);
 }
+
+/*
+ * When everything was added: gives each dump its heaps, and its samples the intervals and peak
+ * errors of their heaps; counts the primary heaps (dump_heaps.c). 0, -ENOMEM or -EOVERFLOW.
+ */
+int hs_builder_settle_heaps(struct hs_builder *builder);
+/*
+ * Sorts heaps, adds up those with the same index, and drops those whose index is out of range.
+ * Returns how many are left.
+ */
+size_t hs_builder_tidy_heaps(const struct hs_profile *p, struct hs_profile_dump_heap *heaps,
+                             size_t count);
+/* Sorts samples by node and heap. */
+void hs_builder_sort_samples(struct hs_profile_sample *samples, size_t count);
 
 /* Sorts the places, and leaves each (process, module) once. */
 void hs_builder_tidy_places(struct hs_builder *builder);

@@ -21,6 +21,7 @@ void hs_profile_free(struct hs_profile *profile)
     free(profile->frames);
     free(profile->nodes);
     free(profile->heaps);
+    free(profile->dump_heaps);
     free(profile->processes);
     free(profile->dumps);
     free(profile->samples);
@@ -66,14 +67,11 @@ static bool are_nodes_valid(const struct hs_profile *p)
     return true;
 }
 
-static bool are_samples_valid(const struct hs_profile *p, const struct hs_profile_dump *dump)
+static bool are_ordered(const struct hs_profile *p, const struct hs_profile_sample *samples,
+                        uint32_t count)
 {
-    if (dump->samples_n > 0 && (dump->sample_first > p->sample_count ||
-                                dump->samples_n > p->sample_count - dump->sample_first)) {
-        return false;
-    }
-    for (uint32_t i = 0; i < dump->samples_n; i++) {
-        const struct hs_profile_sample *sample = &p->samples[dump->sample_first + i];
+    for (uint32_t i = 0; i < count; i++) {
+        const struct hs_profile_sample *sample = &samples[i];
         if (sample->node >= p->node_count || sample->heap >= p->heap_count ||
             (i > 0 && sample[-1].node > sample->node)) {
             return false;
@@ -87,13 +85,41 @@ static bool are_samples_valid(const struct hs_profile *p, const struct hs_profil
     return true;
 }
 
+static bool are_samples_valid(const struct hs_profile *p, const struct hs_profile_dump *dump)
+{
+    uint64_t count = (uint64_t)dump->samples_n + dump->aside_n;
+    if (count == 0) {
+        return true;
+    }
+    return dump->sample_first <= p->sample_count && count <= p->sample_count - dump->sample_first &&
+           are_ordered(p, &p->samples[dump->sample_first], dump->samples_n) &&
+           are_ordered(p, &p->samples[dump->sample_first] + dump->samples_n, dump->aside_n);
+}
+
+static bool are_heaps_valid(const struct hs_profile *p, const struct hs_profile_dump *dump)
+{
+    if (dump->heap_first > p->dump_heap_count ||
+        dump->heaps_n > p->dump_heap_count - dump->heap_first) {
+        return false;
+    }
+    for (uint32_t i = 0; i < dump->heaps_n; i++) {
+        const struct hs_profile_dump_heap *heap = &p->dump_heaps[dump->heap_first + i];
+        if (heap->heap >= p->heap_count || (i > 0 && heap[-1].heap >= heap->heap) ||
+            (heap->parent != HS_PROFILE_NO_HEAP && heap->parent >= p->heap_count)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool hs_profile_is_valid(const struct hs_profile *p)
 {
     if (p->string_count == 0 || p->strings[0][0] != '\0' || !are_nodes_valid(p)) {
         return false;
     }
     for (uint32_t i = 0; i < p->dump_count; i++) {
-        if (p->dumps[i].process >= p->process_count || !are_samples_valid(p, &p->dumps[i])) {
+        if (p->dumps[i].process >= p->process_count || !are_samples_valid(p, &p->dumps[i]) ||
+            !are_heaps_valid(p, &p->dumps[i])) {
             return false;
         }
     }

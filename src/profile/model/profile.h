@@ -4,7 +4,7 @@
  * Every file format that heapscope reads is converted to it, and every output is computed from it.
  * It consists of plain arrays whose elements refer to each other by ids, so that an output format
  * is written with plain loops. builder.h builds a profile once; it does not change afterwards,
- * except that symbolize.h may fill in names.
+ * except that symbolize.h may fill in names, and that dump_heaps.h may choose other heaps.
  *
  * Times are CLOCK_MONOTONIC nanoseconds. Stacks form a tree. A stack is a node: the node's frame is
  * the innermost frame of the stack, and the node's parent is the stack of the caller. Two stacks
@@ -15,7 +15,7 @@
  * Holds     id 0 of strings is "". In `nodes`, parent < own id; the parent of an outermost frame is
  *           HS_NODE_NONE. The samples of a dump are ordered by node, and each (node, heap) occurs
  *           once.
- * Threads   any number of readers, except while symbolize.h fills in names.
+ * Threads   any number of readers, except while symbolize.h or dump_heaps.h change it.
  */
 #pragma once
 
@@ -29,6 +29,7 @@
 #define HS_BUILD_ID_MAX 32
 /* Used where an index in processes is expected, for what concerns the whole file. */
 #define HS_PROFILE_NO_PROCESS UINT32_MAX
+#define HS_PROFILE_NO_HEAP    UINT32_MAX
 
 struct hs_profile_module {
     uint32_t path;         /* string id */
@@ -142,6 +143,26 @@ struct hs_profile_sample {
     struct hs_inherited_var inherited;
 };
 
+/*
+ * A heap of one process at one instant. A carved heap gets its memory from blocks of other heaps,
+ * so that adding it to them would count memory twice. All others are primary heaps.
+ */
+struct hs_profile_dump_heap {
+    uint32_t heap;   /* index in heaps */
+    uint32_t parent; /* index in heaps of the heap that a carved one lies in; HS_PROFILE_NO_HEAP */
+    bool is_carved;
+    bool has_own_samples; /* the program chose the samples: counts are numbers of samples */
+    bool has_peak;
+    bool is_counted;                /* the figures of the dump contain it: dump_heaps.h */
+    uint64_t interval_bytes;        /* in force; 0: unknown, or nothing was recorded */
+    uint64_t interval_widest_bytes; /* the widest at which its samples were taken */
+    struct hs_amount live, alloc;
+    /* of a carved heap at its own peak, of others at the peak of the process */
+    struct hs_amount peak;
+    uint64_t peak_time_ns;             /* 0 unknown */
+    struct hs_inherited_var inherited; /* of all its samples */
+};
+
 /* One process at one instant. */
 struct hs_profile_dump {
     uint32_t process; /* index in processes */
@@ -164,8 +185,13 @@ struct hs_profile_dump {
     bool has_peak;          /* samples carry the peak */
     bool is_at_max;         /* the user asked for the peak in place of the state at the dump */
     bool has_scaled_counts; /* counts are estimates of objects, not numbers of samples */
-    /* totals; the peak is that of the process, not the sum of its stacks' peaks */
+    /*
+     * totals of the heaps that are counted; the peak is that of the process, not the sum of its
+     * stacks' peaks
+     */
     struct hs_amount live, alloc, peak;
+    /* several carved heaps are counted, each at its own peak, at moments of their own */
+    bool is_peak_of_heaps;
     struct hs_inherited_var inherited; /* of all samples */
     /* false: a forked process, and the file does not tell what it inherited */
     bool is_inherited_known;
@@ -180,6 +206,10 @@ struct hs_profile_dump {
     bool is_incomplete; /* the file was damaged: some stacks' figures are older than the totals */
     uint32_t sample_first; /* in samples[] */
     uint32_t samples_n;
+    /* behind these, samples of the heaps that are not counted: also ordered by node */
+    uint32_t aside_n;
+    uint32_t heap_first; /* in dump_heaps[] */
+    uint32_t heaps_n;    /* each heap once, in order of the index */
 };
 
 /* A thread, as of its process's last dump. */
@@ -282,6 +312,8 @@ struct hs_profile {
     uint32_t node_count;
     uint32_t *heaps; /* string ids of the heaps' names */
     uint32_t heap_count;
+    struct hs_profile_dump_heap *dump_heaps;
+    uint32_t dump_heap_count;
     struct hs_profile_process *processes;
     uint32_t process_count;
     struct hs_profile_dump *dumps; /* in file order */

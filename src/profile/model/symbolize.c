@@ -27,7 +27,7 @@ static int find_frame_pids(const struct hs_profile *p, uint32_t **ret_pids)
     }
     for (uint32_t d = 0; d < p->dump_count; d++) {
         const struct hs_profile_dump *dump = &p->dumps[d];
-        for (uint64_t i = 0; i < dump->samples_n; i++) {
+        for (uint64_t i = 0; i < (uint64_t)dump->samples_n + dump->aside_n; i++) {
             uint32_t node = p->samples[dump->sample_first + i].node;
             if (of_node[node] == 0) {
                 of_node[node] = p->processes[dump->process].pid;

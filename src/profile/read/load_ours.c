@@ -9,27 +9,23 @@
  * See       load_state.h, trace/proto/heapscope.proto, docs/FORMAT.md
  */
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "profile/model/loss.h"
 #include "profile/model/margin.h"
+#include "profile/read/load_heaps.h"
 #include "profile/read/load_intervals.h"
 #include "profile/read/load_state.h"
 #include "trace/snapshot.h"
 #include "trace/trace_writer.h"
 #include "util/saturate.h"
 
-/* A limit for broken files: twice the number of heaps that a region has room for. */
-#define HEAPS_MAX (HS_REGION_HEAPS * 2U)
-
 struct hs_load_process {
     uint32_t process;               /* in the profile */
     struct hs_intern_array row_ids; /* (callstack iid, heap) */
     struct hs_load_row *rows;
-    uint32_t heaps[HEAPS_MAX]; /* file's heap index -> profile's */
-    uint32_t heap_count;
+    struct hs_load_heap_list *heaps;
     bool has_head; /* a dump is open, with this head: */
     struct hs_profile_dump head;
     uint64_t row_count;
@@ -159,13 +155,6 @@ static void set_changes(struct hs_load_process *process, const Hs__Pb__HsDump *d
     }
 }
 
-/* Converts a bound; it is rounded up. */
-static float float_above(uint64_t bytes)
-{
-    float rounded = (float)bytes;
-    return (double)rounded < (double)bytes ? nextafterf(rounded, INFINITY) : rounded;
-}
-
 static void set_head(struct hs_load *load, struct hs_load_process *process,
                      const Hs__Pb__HsDump *dump)
 {
@@ -203,7 +192,7 @@ static void set_head(struct hs_load *load, struct hs_load_process *process,
         .walk_count = dump->walk_count,
         .region_bytes = dump->region_bytes,
     };
-    process->head.peak.peak_short_bytes = float_above(dump->peak_short_bytes);
+    process->head.peak.peak_short_bytes = hs_load_float_above(dump->peak_short_bytes);
     process->has_head = true;
     process->row_count = 0;
 }
@@ -231,13 +220,25 @@ static struct hs_profile_sample *collect(const struct hs_load_process *process, 
                 .peak = row->peak,
                 .inherited = row->inherited,
             };
-            hs_margin_split(&samples[count].alloc, process->narrowest_bytes);
-            hs_margin_split(&samples[count].live, process->narrowest_bytes);
-            hs_margin_split(&samples[count++].peak, process->narrowest_bytes);
+            uint64_t narrowest_bytes =
+                hs_load_heaps_narrowest(process->heaps, row->heap, process->narrowest_bytes);
+            hs_margin_split(&samples[count].alloc, narrowest_bytes);
+            hs_margin_split(&samples[count].live, narrowest_bytes);
+            hs_margin_split(&samples[count++].peak, narrowest_bytes);
         }
     }
     *ret_count = count;
     return samples;
+}
+
+/* The heap of all rows; HS_PROFILE_NO_HEAP: they have several, or there is none. */
+static uint32_t only_heap(const struct hs_load_process *process)
+{
+    uint32_t heap = process->row_ids.ids.count > 0 ? process->rows[0].heap : HS_PROFILE_NO_HEAP;
+    for (uint32_t i = 0; i < process->row_ids.ids.count; i++) {
+        heap = process->rows[i].heap == heap ? heap : HS_PROFILE_NO_HEAP;
+    }
+    return heap;
 }
 
 static void close_dump(struct hs_load *load, struct hs_load_process *process, bool is_whole)
@@ -260,6 +261,7 @@ static void close_dump(struct hs_load *load, struct hs_load_process *process, bo
         load->err = samples ? load->err : -ENOMEM;
     }
     process->last_dump = hs_builder_dump(load->builder, &process->head, samples, count);
+    hs_load_heaps_add(load, process->heaps, process->last_dump, &process->head, only_heap(process));
     process->has_dump |= is_whole;
     free(samples);
 }
@@ -322,8 +324,7 @@ static void add_rows(struct hs_load *load, struct hs_load_sequence *sequence,
         }
         if (is_new) {
             row->node = hs_load_node(load, sequence->interned, (uint64_t)iid);
-            row->heap = heap < process->heap_count ? process->heaps[heap]
-                                                   : hs_builder_heap(load->builder, "unknown");
+            row->heap = hs_load_heaps_id(load, process->heaps, heap);
         }
         set_row(row, rows, i);
         process->row_count++;
@@ -407,9 +408,7 @@ static void on_dump(struct hs_load *load, struct hs_load_sequence *sequence,
     if (dump->modules) {
         hs_load_places(load, sequence->interned, process->process, dump->modules);
     }
-    for (size_t i = process->heap_count; i < dump->n_heap_names && i < HEAPS_MAX; i++) {
-        process->heaps[process->heap_count++] = hs_builder_heap(load->builder, dump->heap_names[i]);
-    }
+    hs_load_heaps_set(load, &process->heaps, dump);
 }
 
 void hs_load_ours(struct hs_load *load, struct hs_load_sequence *sequence,
@@ -487,6 +486,7 @@ void hs_load_ours_deinit(struct hs_load *load)
         free(load->processes[i].rows);
         free(load->processes[i].threads);
         free(load->processes[i].changes);
+        hs_load_heaps_free(load->processes[i].heaps);
     }
     hs_intern_deinit(&load->process_ids.ids);
     hs_intern_deinit(&load->image_ids.ids);

@@ -36,7 +36,8 @@ struct totals {
 
 /* The totals of one (node, heap). */
 struct stack_totals {
-    uint32_t node, heap;
+    uint32_t node;
+    uint32_t part; /* index in hs_load_heaps.parts: its heap */
     struct totals totals;
     uint64_t peak_bytes, peak_count;
 };
@@ -63,10 +64,12 @@ struct hs_load_held {
 /* A process of one sequence. */
 struct hs_load_heaps {
     uint32_t process;                 /* in the profile */
-    struct hs_intern_array stack_ids; /* (node, heap) */
+    struct hs_intern_array stack_ids; /* (node, part) */
     struct stack_totals *stacks;
-    struct hs_intern_array source_ids; /* (callstack iid, heap) */
+    struct hs_intern_array source_ids; /* (callstack iid, part) */
     struct totals *corrections;        /* totals that the stack had before it got this id */
+    struct hs_intern_array part_ids;   /* heap of the profile */
+    struct hs_profile_dump_heap *parts;
     bool has_peak;
     /* The open dump. */
     bool is_open;
@@ -93,26 +96,34 @@ static struct hs_amount bytes_amount(uint64_t bytes, uint64_t count, uint64_t in
     return amount;
 }
 
-/* Makes samples of all stacks of the process, and adds them up in the head. */
+/* Makes samples of all stacks of the process, and adds them up in the head and in their heaps. */
 static struct hs_profile_sample *collect(struct hs_load_heaps *heaps, size_t *ret_count)
 {
     uint32_t count = heaps->stack_ids.ids.count;
     struct hs_profile_sample *samples = malloc(((size_t)count + 1) * sizeof(*samples));
     struct hs_profile_dump *head = &heaps->head;
-    uint64_t interval = head->interval_bytes;
     head->live = head->alloc = head->peak = (struct hs_amount){ 0 };
+    for (uint32_t i = 0; i < heaps->part_ids.ids.count; i++) {
+        struct hs_profile_dump_heap *part = &heaps->parts[i];
+        part->live = part->alloc = part->peak = (struct hs_amount){ 0 };
+        part->has_peak = heaps->has_peak;
+    }
     for (uint32_t i = 0; samples && i < count; i++) {
         const struct stack_totals *stack = &heaps->stacks[i];
+        struct hs_profile_dump_heap *part = &heaps->parts[stack->part];
         const struct totals *t = &stack->totals;
         uint64_t live_bytes = t->alloc_bytes > t->freed_bytes ? t->alloc_bytes - t->freed_bytes : 0;
         uint64_t live_count = t->alloc_count > t->freed_count ? t->alloc_count - t->freed_count : 0;
         samples[i] = (struct hs_profile_sample){
             .node = stack->node,
-            .heap = stack->heap,
-            .alloc = bytes_amount(t->alloc_bytes, t->alloc_count, interval),
-            .live = bytes_amount(live_bytes, live_count, interval),
-            .peak = bytes_amount(stack->peak_bytes, stack->peak_count, interval),
+            .heap = part->heap,
+            .alloc = bytes_amount(t->alloc_bytes, t->alloc_count, part->interval_bytes),
+            .live = bytes_amount(live_bytes, live_count, part->interval_bytes),
+            .peak = bytes_amount(stack->peak_bytes, stack->peak_count, part->interval_bytes),
         };
+        hs_amount_add(&part->alloc, &samples[i].alloc);
+        hs_amount_add(&part->live, &samples[i].live);
+        hs_amount_add(&part->peak, &samples[i].peak);
         hs_amount_add(&head->alloc, &samples[i].alloc);
         hs_amount_add(&head->live, &samples[i].live);
         hs_amount_add(&head->peak, &samples[i].peak);
@@ -138,6 +149,7 @@ static void close_dump(struct hs_load *load, struct hs_load_heaps *heaps)
     heaps->head.has_peak = heaps->head.is_at_max = heaps->has_peak;
     heaps->last_dump = hs_builder_dump(load->builder, &heaps->head,
                                        heaps->is_last_thinned ? NULL : samples, count);
+    hs_builder_dump_heaps(load->builder, heaps->last_dump, heaps->parts, heaps->part_ids.ids.count);
     free(samples);
 }
 
@@ -178,10 +190,7 @@ static void name_process(struct hs_load *load, uint32_t process_id)
 static void open_dump(struct hs_load_heaps *heaps)
 {
     uint64_t before_ns = heaps->head.time_ns;
-    heaps->head = (struct hs_profile_dump){
-        .process = heaps->process,
-        .start_ns = before_ns,
-    };
+    heaps->head = (struct hs_profile_dump){ .process = heaps->process, .start_ns = before_ns };
     heaps->heaps_done = heaps->heaps_now = 0;
     heaps->is_open = true;
 }
@@ -196,8 +205,10 @@ static void note_part(struct hs_load *load, struct hs_load_heaps *heaps,
     if (part->start_ns != 0 && (is_first || part->start_ns < head->start_ns)) {
         head->start_ns = part->start_ns;
     }
-    head->interval_bytes = part->interval_bytes;
-    head->orig_interval_bytes = part->orig_interval_bytes;
+    if (is_first || part->interval_bytes < head->interval_bytes) {
+        head->interval_bytes = part->interval_bytes;
+        head->orig_interval_bytes = part->orig_interval_bytes;
+    }
     head->is_final |= part->is_disconnected;
     if (part->has_stats) {
         /* These belong to the process, and are cumulative. */
@@ -225,23 +236,23 @@ static bool is_fall(const struct totals *was, const struct totals *now)
 }
 
 static void apply_sample(struct hs_load *load, const struct hs_interned *tables,
-                         struct hs_load_heaps *heaps, uint32_t heap,
+                         struct hs_load_heaps *heaps, uint32_t part,
                          const struct hs_load_held *sample)
 {
     uint32_t node = hs_load_node(load, tables, sample->callstack_iid);
     bool is_new_stack, is_new_source;
     struct stack_totals *stack =
         hs_load_at(load, &heaps->stack_ids, &heaps->stacks, sizeof(*stack),
-                   (struct hs_intern_key){ .hi = heap, .lo = node }, &is_new_stack);
+                   (struct hs_intern_key){ .hi = part, .lo = node }, &is_new_stack);
     struct totals *before = hs_load_at(
         load, &heaps->source_ids, &heaps->corrections, sizeof(*before),
-        (struct hs_intern_key){ .hi = heap, .lo = sample->callstack_iid }, &is_new_source);
+        (struct hs_intern_key){ .hi = part, .lo = sample->callstack_iid }, &is_new_source);
     if (!stack || !before) {
         return;
     }
     if (is_new_stack) {
         stack->node = node;
-        stack->heap = heap;
+        stack->part = part;
     }
     if (is_new_source) {
         *before = stack->totals;
@@ -296,9 +307,19 @@ static void apply_part(struct hs_load *load, struct hs_load_sequence *sequence,
     }
     turn_dump(load, sequence, heaps, part->heap);
     note_part(load, heaps, part);
+    struct hs_profile_dump_heap *heap =
+        hs_load_at(load, &heaps->part_ids, &heaps->parts, sizeof(*heap),
+                   (struct hs_intern_key){ .lo = part->heap }, &is_new);
+    if (!heap) {
+        return;
+    }
+    heap->heap = part->heap;
+    heap->parent = HS_PROFILE_NO_HEAP;
+    heap->interval_bytes = part->interval_bytes;
+    uint32_t part_idx = (uint32_t)(heap - heaps->parts);
     heaps->heaps_now |= UINT64_C(1) << (part->heap < 63 ? part->heap : 63);
     for (size_t i = 0; i < part->sample_n && load->err == 0; i++) {
-        apply_sample(load, &sequence->legacy, heaps, part->heap, &part->samples[i]);
+        apply_sample(load, &sequence->legacy, heaps, part_idx, &part->samples[i]);
     }
 }
 
@@ -468,6 +489,8 @@ void hs_load_samples_deinit(struct hs_load *load)
         hs_intern_deinit(&load->heaps[i].source_ids.ids);
         free(load->heaps[i].stacks);
         free(load->heaps[i].corrections);
+        hs_intern_deinit(&load->heaps[i].part_ids.ids);
+        free(load->heaps[i].parts);
     }
     hs_intern_deinit(&load->heaps_ids.ids);
     hs_intern_deinit(&load->foreign_ids.ids);

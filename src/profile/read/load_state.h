@@ -4,6 +4,7 @@
  *   load_trace.c      the packets that the decoder hands over; processes, symbols; damage
  *   load_tables.c     interned mappings and callstacks -> modules and nodes
  *   load_ours.c       heapscope's own packets
+ *   load_heaps.c      what these packets say of the heaps of a process
  *   load_losses.c     what these packets say is missing
  *   load_samples.c    ProfilePackets
  *   load_counters.c   counters of processes and of the machine
@@ -20,6 +21,8 @@
  * Threads   one user for each load.
  */
 #pragma once
+
+#include <math.h>
 
 #include "profile/model/builder.h"
 #include "profile/read/load.h"
@@ -171,6 +174,13 @@ void hs_load_counters(struct hs_load *load, const Hs__Pb__TracePacket *packet);
 void hs_load_counters_finish(struct hs_load *load);
 /* Frees the state of load_counters.c. */
 void hs_load_counters_deinit(struct hs_load *load);
+
+/* Converts a bound; it is rounded up. */
+static inline float hs_load_float_above(uint64_t bytes)
+{
+    float rounded = (float)bytes;
+    return (double)rounded < (double)bytes ? nextafterf(rounded, INFINITY) : rounded;
+}
 
 /* The value if it is positive and finite (below 1e300), else 0. */
 static inline double hs_load_number(double value)

@@ -1,0 +1,42 @@
+/*
+ * Which heaps the figures of a profile contain.
+ *
+ * A heap is primary, with memory of its own, or carved: its blocks lie inside blocks of another
+ * heap, as those of a pool that gets its slabs from malloc. The figures of a carved heap are beside
+ * those of the heap it lies in; added to them, the same memory would count twice. So a heap that is
+ * chosen is counted, except one that lies in another heap that is counted too. What is chosen at
+ * first: all primary heaps.
+ *
+ *     libc.malloc   primary                     chosen and counted
+ *     pool          carved from libc.malloc     chosen: not counted, as libc.malloc contains it
+ *     arena         carved from pool            chosen: not counted, as libc.malloc contains it
+ *
+ * With `pool` and `arena` chosen, only `pool` is counted. If it is not known in which heap a carved
+ * heap lies, then it is taken to lie in any primary heap of the process.
+ *
+ * A dump counts heaps by having only their samples in its list and only their figures in its
+ * totals, so that views need not know of heaps. The samples of other heaps stand behind the list.
+ *
+ * Holds     samples_n + aside_n of a dump never changes. The live total of a dump whose heaps have
+ *           their own figures is at least the sum over the counted heaps.
+ * Threads   one user, and no reader meanwhile.
+ * Fails     never, or as stated.
+ * See       docs/adr/0026-heaps-stand-apart.md, docs/GLOSSARY.md "primary heap"
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "profile/model/profile.h"
+
+/*
+ * Chooses heaps: is_chosen has an element for each of the profile's heaps. May be called once. The
+ * threads of a process, whose figures contain all its heaps, are dropped if a primary heap that has
+ * figures is not counted.
+ */
+void hs_profile_choose_heaps(struct hs_profile *p, const bool *is_chosen);
+
+/* The heap of a dump; NULL: the dump says nothing of it. */
+const struct hs_profile_dump_heap *
+hs_profile_dump_heap(const struct hs_profile *p, const struct hs_profile_dump *dump, uint32_t heap);
