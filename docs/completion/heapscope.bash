@@ -97,7 +97,7 @@ _heapscope()
             mapfile -t COMPREPLY < <(compgen -W '100ms 1s 10s off' -- "$cur")
             return
             ;;
-        start:--min-memory | run:--only | *:--heaps | *:--timestamps | *:--continuous-dump | *:--block-client-timeout | *:--dump-phase | *:--system-stats | start:--session)
+        start:--min-memory | run:--only | *:--heap | *:--heaps | *:--timestamps | *:--continuous-dump | *:--block-client-timeout | *:--dump-phase | *:--system-stats | start:--session)
             return
             ;;
         *:--interval | *:-i | *:--dump-every | *:--dump-above | *:--max-memory | *:--max-cpu-secs | *:--shmem-size | *:--duration | *:-d | *:--top | *:--frames | *:--snapshot | *:--pid | *:--width)
@@ -147,17 +147,17 @@ _heapscope()
             options+=' --json --by-name --pid --by-koid --download --delete --output --output-file --quiet'
             ;;
         report)
-            options+=' --view --tree --top --frames --snapshot --pid --base --health --json --width'
+            options+=' --view --tree --top --frames --snapshot --pid --heap --base --health --json --width'
             ;;
         check)
             options+=' --max-live --max-peak --max-leak --max-leak-stack --suppressions --max-allocs --stack'
-            options+=' --against --max-growth --strict --limits --json --junit'
+            options+=' --heap --against --max-growth --strict --limits --json --junit'
             ;;
         diff)
-            options+=' --view --snapshots --process --normalize --trend --tree --json --format --output --top'
+            options+=' --view --snapshots --process --heap --normalize --trend --tree --json --format --output --top'
             ;;
         export)
-            options+=' --format --output --view --snapshot --pid --base --quiet'
+            options+=' --format --output --view --snapshot --pid --heap --base --quiet'
             ;;
         query)
             options+=' --format --file --query-file --query-string'

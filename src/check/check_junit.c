@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "check/check_view.h"
+#include "profile/analyse/heap_sums.h"
 #include "util/xml.h"
 
 #define TIMESTAMP_BYTES 32
@@ -34,6 +35,11 @@ static void write_properties(struct hs_buf *buf, const struct hs_check *check)
     if (limits->against) {
         write_property(buf, "against", limits->against);
     }
+    struct hs_buf heaps = HS_BUF_INIT;
+    if (check->is_readable && hs_heap_sums_describe(&check->selection, &heaps) > 1) {
+        write_property(buf, "heaps", hs_buf_text(&heaps));
+    }
+    hs_buf_deinit(&heaps);
     for (size_t i = 0; i < limits->suppression_count; i++) {
         write_property(buf, "suppressions", limits->suppression_paths[i]);
     }

@@ -145,6 +145,33 @@ static void write_dump(struct writer *w, uint32_t idx)
     close_line(w);
 }
 
+/* The heaps of a dump: also those that its figures do not contain. */
+static void write_heaps(struct writer *w, uint32_t idx)
+{
+    const struct hs_profile *p = w->profile;
+    const struct hs_profile_dump *dump = &p->dumps[idx];
+    for (uint32_t i = 0; i < dump->heaps_n; i++) {
+        const struct hs_profile_dump_heap *heap = &p->dump_heaps[dump->heap_first + i];
+        open_line(w, "heap");
+        hs_json_kv_uint(&w->json, "dump", idx);
+        put_string(w, "heap", p->heaps[heap->heap]);
+        hs_json_kv_bool(&w->json, "is_counted", heap->is_counted);
+        hs_json_kv_bool(&w->json, "is_carved", heap->is_carved);
+        if (heap->parent != HS_PROFILE_NO_HEAP) {
+            put_string(w, "parent", p->heaps[heap->parent]);
+        }
+        hs_json_kv_bool(&w->json, "has_own_samples", heap->has_own_samples);
+        hs_json_kv_uint(&w->json, "interval_bytes", heap->interval_bytes);
+        put_amount(w, "live", &heap->live);
+        put_amount(w, "alloc", &heap->alloc);
+        if (heap->has_peak) {
+            put_amount(w, "peak", &heap->peak);
+            hs_json_kv_uint(&w->json, "peak_time_ns", heap->peak_time_ns);
+        }
+        close_line(w);
+    }
+}
+
 static void write_line(struct writer *w, const struct hs_profile_frame *frame,
                        const struct hs_profile_line *line, bool is_inlined)
 {
@@ -265,6 +292,7 @@ int hs_json_lines_write(const struct hs_profile *profile, const struct hs_select
     for (uint32_t i = 0; i < profile->dump_count; i++) {
         if (selection.has_process[profile->dumps[i].process]) {
             write_dump(&w, i);
+            write_heaps(&w, i);
         }
     }
     for (uint32_t i = 0; i < selection.dump_count && err == 0; i++) {

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "profile/analyse/aggregate.h"
+#include "profile/analyse/heap_sums.h"
 #include "profile/model/describe.h"
 #include "profile/model/loss.h"
 #include "rt/base.h"
@@ -278,7 +279,10 @@ static void put_samples(struct writer *w)
     const struct hs_profile *p = w->profile;
     for (uint32_t d = 0; d < w->selection->dump_count; d++) {
         const struct hs_profile_dump *dump = &p->dumps[w->selection->dumps[d]];
-        for (uint32_t i = 0; i < dump->samples_n && w->parts.err == 0; i++) {
+        /* The file of one heap has its samples also if it lies in another one. */
+        uint32_t count = w->layout->heap == HS_PPROF_HEAP_ALL ? dump->samples_n
+                                                              : dump->samples_n + dump->aside_n;
+        for (uint32_t i = 0; i < count && w->parts.err == 0; i++) {
             put_sample(w, &p->samples[dump->sample_first + i], p->processes[dump->process].pid);
         }
     }
@@ -330,8 +334,12 @@ static void put_comments(struct writer *w)
         hs_buf_printf(&text, ": %s", hs_profile_string(p, p->processes[process].cmdline));
         put_comment(w, hs_buf_text(&text));
     }
-    /* The sum of all heaps. */
+    /* The sum of the heaps that are counted. */
     if (w->layout->heap == HS_PPROF_HEAP_ALL || p->heap_count == 1) {
+        text.bytes = 0;
+        if (hs_heap_sums_describe(s, &text) > 1) {
+            put_comment(w, hs_buf_text(&text));
+        }
         put_total_comment(w, "inuse", &s->live, s->is_lossy);
         put_total_comment(w, "alloc", &s->alloc, s->is_lossy);
         if (s->has_peak) {

@@ -160,6 +160,7 @@ int hs_report_write(const struct hs_profile *profile, const struct hs_report_opt
             hs_report_write_named(&report);
             hs_report_write_losses(&report);
             hs_report_write_answer(&report);
+            hs_report_write_heaps(&report);
             hs_report_write_processes(&report);
         }
         if (options->form == HS_REPORT_TREE) {

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profile/analyse/heap_sums.h"
 #include "profile/analyse/peak_overlap.h"
 #include "profile/model/describe.h"
 #include "rt/base.h"
@@ -224,21 +223,6 @@ static void write_overlap(struct hs_report *report)
     hs_buf_deinit(&text);
 }
 
-/*
- * Lists the heaps that the totals add up. One heap may take its memory from another, as a pool does
- * from malloc; the totals count such memory twice.
- */
-static void write_heaps(struct hs_report *report)
-{
-    struct hs_buf text = HS_BUF_INIT;
-    if (hs_heap_sums_describe(&report->selection, &text) > 1) {
-        hs_buf_str(&text, "; memory that one heap takes from another is counted in both");
-        hs_report_write_wrapped(report, "  ", hs_buf_text(&text));
-    }
-    report->buf->err = report->buf->err ? report->buf->err : text.err;
-    hs_buf_deinit(&text);
-}
-
 static void add_rss(struct hs_report *report, struct hs_table *table)
 {
     const struct hs_profile_dump *dump = first_dump(report);
@@ -343,8 +327,9 @@ static void write_sampling(struct hs_report *report)
         hs_buf_printf(&text, "from samples at a mean interval of %s%s", interval,
                       describe_margins(report));
     } else {
-        hs_buf_printf(&text, "from %s sample%s at a mean interval of %s", count,
-                      s->sample_count == 1 ? "" : "s", interval);
+        bool is_known = s->sample_count > 0 || !(s->alloc.bytes > 0);
+        hs_buf_printf(&text, "from %s%ssample%s at a mean interval of %s", is_known ? count : "",
+                      is_known ? " " : "", s->sample_count == 1 ? "" : "s", interval);
         if (s->interval_max_bytes != s->interval_min_bytes) {
             hs_buf_printf(&text, " to %s", hs_human_bytes(interval, (double)s->interval_max_bytes));
         }
@@ -444,7 +429,7 @@ void hs_report_write_head(struct hs_report *report)
                                              .give_way = "5 43 2" });
     hs_table_deinit(&table);
     write_overlap(report);
-    write_heaps(report);
+    hs_report_write_heap_words(report);
     write_before(report);
     hs_report_write_counters(report);
     write_sampling(report);

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "profile/analyse/heap_sums.h"
 #include "profile/analyse/peak_overlap.h"
 #include "profile/model/describe.h"
 #include "util/json.h"
@@ -215,31 +214,6 @@ static int write_stacks(struct hs_report *report, struct hs_json *json)
     }
     hs_json_close(json, ']');
     free(order);
-    return 0;
-}
-
-int hs_report_json_heaps(const struct hs_selection *selection, struct hs_json *json)
-{
-    struct hs_heap_sum *sums;
-    uint32_t count;
-    int err = hs_heap_sums_of(selection, &sums, &count);
-    if (err < 0) {
-        return err;
-    }
-    hs_json_key(json, "heaps");
-    hs_json_open(json, '[');
-    for (uint32_t i = 0; i < count; i++) {
-        hs_json_open(json, '{');
-        hs_json_kv_string(json, "name", hs_profile_string(selection->profile, sums[i].name));
-        hs_report_json_amount(json, "live", &sums[i].live);
-        hs_report_json_amount(json, "alloc", &sums[i].alloc);
-        if (selection->has_peak) {
-            hs_report_json_amount(json, "peak", &sums[i].peak);
-        }
-        hs_json_close(json, '}');
-    }
-    hs_json_close(json, ']');
-    free(sums);
     return 0;
 }
 

@@ -39,6 +39,16 @@ void hs_report_write_on_line(struct hs_buf *buf, const char *text, size_t bytes)
 /* report_processes.c: nothing for a single process */
 void hs_report_write_processes(struct hs_report *report);
 
+/* report_heaps.c: says which heaps the figures contain; nothing when there is only one */
+void hs_report_write_heap_words(struct hs_report *report);
+/* The table of all heaps; nothing when there is only one. */
+void hs_report_write_heaps(struct hs_report *report);
+/*
+ * Writes the field "heaps" of the open object: the values of each heap, of those that the figures
+ * contain and of the others.
+ */
+int hs_report_json_heaps(const struct hs_selection *selection, struct hs_json *json);
+
 /* report_losses.c: losses that make figures wrong or uncertain */
 void hs_report_write_losses(struct hs_report *report);
 /*
@@ -104,11 +114,6 @@ int hs_report_write_tree(struct hs_report *report);
 int hs_report_write_json(struct hs_report *report);
 /* Writes an amount under `key`, with its margins where it is an estimate. */
 void hs_report_json_amount(struct hs_json *json, const char *key, const struct hs_amount *amount);
-/*
- * Writes the field "heaps" of the open object, for readers that add heaps up: each heap's own
- * values.
- */
-int hs_report_json_heaps(const struct hs_selection *selection, struct hs_json *json);
 /* Writes a function's name and module as fields of the open object. */
 void hs_report_json_function(struct hs_report *report, struct hs_json *json,
                              const struct hs_agg *agg, uint32_t function);

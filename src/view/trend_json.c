@@ -1,6 +1,7 @@
 /* Writes a trend as JSON. Keys are only added, never renamed. See trend_view.h. */
 #include <stdlib.h>
 
+#include "profile/analyse/heap_sums.h"
 #include "profile/model/describe.h"
 #include "util/json.h"
 #include "view/trend_view.h"
@@ -71,6 +72,12 @@ int hs_trend_write_json(const struct hs_trend *trend, const struct hs_trend_opti
     hs_json_kv_uint(&json, "snapshots", trend->dump_count);
     hs_json_kv_uint(&json, "snapshots_left_out", trend->dump_left_out_count);
     hs_json_kv_double(&json, "seconds", trend->seconds);
+    struct hs_buf heaps = HS_BUF_INIT;
+    hs_heap_sums_describe_process(options->profile, trend->process, &heaps);
+    if (heaps.bytes > 0) {
+        hs_json_kv_string(&json, "heaps", hs_buf_text(&heaps));
+    }
+    hs_buf_deinit(&heaps);
     hs_json_key(&json, "total");
     hs_json_open_inline(&json, '{');
     write_line(&trend->total, &json);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/analyse/heap_sums.h"
 #include "profile/model/describe.h"
 #include "rt/base.h"
 #include "util/human.h"
@@ -62,6 +63,12 @@ static void write_head(const struct hs_trend *trend, const struct hs_trend_optio
     }
     hs_buf_str(buf, "\n  file    ");
     hs_utf8_write(buf, options->name, strlen(options->name));
+    struct hs_buf heaps = HS_BUF_INIT;
+    hs_heap_sums_describe_process(options->profile, trend->process, &heaps);
+    if (heaps.bytes > 0) {
+        hs_buf_printf(buf, "\n  heaps   %s", hs_buf_text(&heaps));
+    }
+    hs_buf_deinit(&heaps);
     const struct hs_trend_line *total = &trend->total;
     margin_of(margin, is_count, total);
     hs_buf_printf(

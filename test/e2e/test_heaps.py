@@ -1,10 +1,12 @@
-"""A process with two heaps: views that add them up say so."""
+"""Processes with several heaps: views say which heaps a figure contains, and count no memory twice."""
 
+import gzip
 import json
 
 import pytest
 import trace_text
 from test_sql_conformance import CLOCKS, INTERNED, profile, sample
+from test_sql_questions import QUESTIONS
 
 WORDS = "2 heaps are added up: libc.malloc (10.0 KiB allocated), pool (2.00 KiB)"
 
@@ -56,3 +58,207 @@ def test_diff_and_check(heapscope, two, one):
     checked = heapscope("check", "--max-live", "1MB", two)
     assert checked.returncode == 0 and WORDS in words(checked.stdout)
     assert json.loads(heapscope("check", "--json", "--max-live", "1MB", two).stdout)["files"][0]["note"] == WORDS
+
+
+# --- heaps of all kinds: test/unit/heaps_fixture.h --------------------------------------------------------------------
+
+ADDED = "2 heaps are added up: libc.malloc (195 KiB allocated), gpu (293 KiB)"
+INSIDE = "pool (58.6 KiB), slab/inner (9.77 KiB), lost pool (4.88 KiB) lie inside and are not added"
+POOL = ("only the heap pool (58.6 KiB allocated) is counted; slab/inner (9.77 KiB) lies inside and is not added; "
+        "left out: libc.malloc (195 KiB), lost pool (4.88 KiB), gpu (293 KiB)")
+KINDS = {"libc.malloc": 100000, "gpu": 300000, "pool": 40000, "slab/inner": 10000, "lost pool": 5000}
+
+
+@pytest.fixture(scope="module")
+def kinds(tmp_path_factory):
+    file = tmp_path_factory.mktemp("kinds") / "k.pftrace"
+    trace_text.write("heaps", file)
+    return file
+
+
+def live(report, file, *args):
+    return report(file, *args)["totals"]["live"]["bytes"]
+
+
+def test_totals_are_of_primary_heaps(heapscope, report, kinds):
+    text = words(heapscope("report", kinds).stdout)
+    assert ADDED + "; " + INSIDE in text
+    assert "Heaps share: of what is live" in text
+    assert "40.0 % 40 exact pool of libc.malloc" in text and "25.0 % 10 exact slab/inner of pool" in text
+    assert "1.2 % 5 exact lost pool of all primary heaps; its parent is not known; counts are numbers of samples" in text
+    assert "75.0 % 300 64.0 KiB gpu" in text and "idle" not in text
+    whole = report(kinds)
+    assert whole["totals"]["live"]["bytes"] == 400000 and whole["totals"]["peak"]["bytes"] == 350000
+    heaps = {heap["name"]: heap for heap in whole["heaps"]}
+    assert {name: heap["live"]["bytes"] for name, heap in heaps.items()} == KINDS
+    assert [name for name, heap in heaps.items() if heap["is_counted"]] == ["libc.malloc", "gpu"]
+    assert [name for name, heap in heaps.items() if heap["is_carved"]] == ["pool", "slab/inner", "lost pool"]
+    assert heaps["slab/inner"]["parent"] == "pool" and heaps["slab/inner"]["share_of_parent"] == 0.25
+    assert "parent" not in heaps["lost pool"] and heaps["lost pool"]["share_of_parent"] == 5000 / 400000
+    assert heaps["lost pool"]["has_own_samples"] and heaps["gpu"]["interval_bytes"] == 65536
+    assert heaps["pool"]["peak"]["bytes"] == 50000
+
+
+@pytest.mark.parametrize("args, expected", [
+    (["*"], 400000), (["pool"], 40000), (["pool,gpu"], 340000), (["pool", "gpu"], 340000), (["libc.*"], 100000),
+    (["pool,slab/*"], 40000), (["libc.malloc,lost pool"], 100000), (["slab/inner"], 10000), (["idle"], 0), (["p?ol"], 40000),
+    (["*pool"], 45000)])
+def test_choice(report, kinds, args, expected):
+    args = [word for name in args for word in ("--heap", name)]
+    chosen = report(kinds, *args)
+    assert chosen["totals"]["live"]["bytes"] == expected
+    assert sum(heap["live"]["bytes"] for heap in chosen["heaps"] if heap["is_counted"]) == expected
+    assert sum(stack["live"]["bytes"] for stack in chosen["stacks"]) == expected
+    assert len(chosen["heaps"]) == len(KINDS)
+
+
+def test_words_of_a_choice(heapscope, report, kinds):
+    text = words(heapscope("report", "--heap", "pool", kinds).stdout)
+    assert POOL in text and "exact: all 60 allocations of this process were recorded" in text
+    assert "4 left out" not in text and "gpu left out" in text
+    assert "its peaks" not in text
+    text = words(heapscope("report", "--view", "peak", "--heap", "pool,lost pool", kinds).stdout)
+    assert "; carved heaps have their peaks at times of their own" in text
+    assert "nothing was allocated in the heaps that were chosen" in words(heapscope("report", "--heap", "idle", kinds).stdout)
+    assert report(kinds, "--heap", "gpu")["totals"]["live"]["bytes"] == 300000
+    assert "at a mean interval of 64.0 KiB" in words(heapscope("report", "--heap", "gpu", kinds).stdout)
+
+
+def test_two_heaps_of_heapprofd(heapscope, report, two):
+    """Where a file does not say what its heaps are, all are primary."""
+    assert live(report, two) == 12288 and live(report, two, "--heap", "pool") == 2048
+    assert live(report, two, "--heap", "*") == 12288 and not any(heap["is_carved"] for heap in report(two)["heaps"])
+    text = words(heapscope("report", "--tree", "--heap", "pool", two).stdout)
+    assert "only the heap pool (2.00 KiB allocated) is counted; left out: libc.malloc (10.0 KiB)" in text
+
+
+def test_each_heap_has_its_interval(report, tmp_path):
+    file = tmp_path / "intervals.pftrace"
+    text = (CLOCKS + INTERNED + profile(0, sample(1, 10240, 2), more="sampling_interval_bytes: 1")
+            + profile(1, sample(1, 204800, 3), heap='heap_name: "pool"', time=21, more="sampling_interval_bytes: 65536"))
+    file.write_bytes(trace_text.protoc("encode", text.encode()))
+    heaps = {heap["name"]: heap for heap in report(file)["heaps"]}
+    assert heaps["libc.malloc"]["interval_bytes"] == 1 and heaps["pool"]["interval_bytes"] == 65536
+    assert "low" not in json.dumps(heaps["libc.malloc"]["live"]) and "low" in json.dumps(heaps["pool"]["live"])
+
+
+def test_unknown_heap(heapscope, kinds, two, one):
+    message = f"heapscope: {kinds}: there is no heap 'nope'; there are libc.malloc, pool, slab/inner, lost pool, gpu and idle\n"
+    for command in (["report"], ["report", "--tree"], ["export", "-f", "folded"], ["export", "-f", "svg"], ["export", "-f", "json"],
+                    ["check", "--max-live", "1G"]):
+        done = heapscope(*command, "--heap", "pool,nope", kinds)
+        assert done.returncode == (3 if command[0] == "check" else 1) and done.stderr == message, command
+    done = heapscope("report", "--heap", "nope", one)
+    assert done.returncode == 1 and "there is no heap 'nope'; the only heap is libc.malloc" in done.stderr
+    assert "there is no heap '(no name)'" in heapscope("report", "--heap", "pool,", kinds).stderr
+    # In a comparison, a heap may be new, or gone.
+    assert heapscope("diff", "--heap", "pool", one, two).returncode == 0
+    assert heapscope("diff", "--heap", "pool", two, one).returncode == 0
+    done = heapscope("diff", "--heap", "nope", one, two)
+    assert done.returncode == 1 and "there is no heap 'nope'" in done.stderr
+
+
+def folded(heapscope, file, *args):
+    lines = heapscope("export", "-f", "folded", "-q", *args, file).stdout.splitlines()
+    return {line.rpartition(" ")[0]: int(line.rpartition(" ")[2]) for line in lines}
+
+
+def test_folded(heapscope, kinds):
+    stacks = folded(heapscope, kinds)
+    assert sum(stacks.values()) == 400000 and any(stack.startswith("[heap gpu];") for stack in stacks)
+    assert not any("pool" in stack for stack in stacks)
+    stacks = folded(heapscope, kinds, "--heap", "pool")
+    assert list(stacks.values()) == [40000] and next(iter(stacks)).startswith("[heap pool];")
+    assert POOL in words(heapscope("export", "-f", "folded", "--heap", "pool", kinds).stderr)
+
+
+@pytest.mark.parametrize("form", ["svg", "speedscope", "massif"])
+def test_pictures_say_their_heaps(heapscope, kinds, form):
+    done = words(heapscope("export", "-f", form, kinds).stdout)
+    assert ADDED in done and INSIDE in done
+    assert POOL in words(heapscope("export", "-f", form, "--heap", "pool", kinds).stdout)
+
+
+def test_json_lines(heapscope, kinds):
+    def lines(*args):
+        return [json.loads(line) for line in heapscope("export", "-f", "json", *args, kinds).stdout.splitlines()]
+    heaps = {line["heap"]: line for line in lines() if line["type"] == "heap"}
+    assert {name: heap["live_bytes"] for name, heap in heaps.items()} == {**KINDS, "idle": 0}
+    assert heaps["pool"]["parent"] == "libc.malloc" and heaps["pool"]["is_carved"] and not heaps["pool"]["is_counted"]
+    assert heaps["gpu"]["interval_bytes"] == 65536 and heaps["lost pool"]["has_own_samples"]
+    assert heaps["pool"]["peak_time_ns"] == heaps["gpu"]["peak_time_ns"] - 100
+    assert sum(line["live_bytes"] for line in lines() if line["type"] == "stack") == 400000
+    chosen = lines("--heap", "pool")
+    assert [line["heap"] for line in chosen if line["type"] == "stack"] == ["pool"]
+    assert next(line["live_bytes"] for line in chosen if line["type"] == "dump") == 40000
+
+
+def test_sql(heapscope, kinds):
+    def rows(sql):
+        return json.loads(heapscope("query", "--format", "json", kinds, sql).stdout)
+    heaps = {row["heap_name"]: row for row in rows("SELECT * FROM heapscope_heaps")}
+    assert {name: heap["live_bytes"] for name, heap in heaps.items()} == {**KINDS, "idle": 0}
+    assert heaps["slab/inner"]["parent_name"] == "pool" and heaps["slab/inner"]["is_carved"] == 1
+    assert heaps["gpu"]["parent_name"] is None and heaps["gpu"]["interval_bytes"] == 65536
+    assert heaps["lost pool"]["has_own_samples"] == 1 and heaps["gpu"]["live_bytes_high"] > 300000
+    assert rows("SELECT SUM(live_bytes) AS n FROM heapscope_samples WHERE NOT is_carved") == [{"n": 400000}]
+    carved = rows("SELECT heap_name AS h, SUM(live_bytes) AS n FROM heapscope_samples WHERE is_carved GROUP BY heap_name")
+    assert {row["h"]: row["n"] for row in carved} == {"lost pool": 5000, "pool": 40000, "slab/inner": 10000}
+    assert rows("SELECT live_bytes AS n FROM heapscope_dumps") == [{"n": 400000}]
+    # Perfetto's tables have each heap, as heapprofd would write it.
+    live_by_heap = {row["heap_name"]: row["n"] for row in
+                    rows("SELECT heap_name, SUM(size) AS n FROM heap_profile_allocation GROUP BY 1")}
+    assert live_by_heap == KINDS
+    full = {row["heap_name"]: row["percent_of_parent"] for row in rows(QUESTIONS["How full are the heaps that lie inside others?"])}
+    assert full == {"pool": 40, "slab/inner": 25, "lost pool": None}
+    # The questions of SQL.md count no memory twice.
+    assert sum(row["percent"] for row in rows(QUESTIONS["Who holds the peak?"])) == pytest.approx(100)
+    assert sum(row["leaked_bytes"] for row in rows(QUESTIONS["What was never freed, by program and library?"])) == 400000
+
+
+def test_pprof(heapscope, report, kinds, tmp_path):
+    out = tmp_path / "x.pb.gz"
+    assert heapscope("export", "-o", out, kinds).returncode == 0
+    heaps = {heap["name"]: heap["live"]["bytes"] for heap in report(out)["heaps"]}
+    assert heaps == {"libc.malloc": 100000, "gpu": 300000}
+    assert ADDED.encode() in gzip.decompress(out.read_bytes())
+    assert heapscope("export", "-o", out, "--heap", "pool", kinds).returncode == 0
+    assert {heap["name"]: heap["live"]["bytes"] for heap in report(out)["heaps"]} == {"pool": 40000}
+    # One file for each heap, whichever it is.
+    folder = tmp_path / "files"
+    assert heapscope("profile", "--output-dir", folder, kinds).returncode == 0
+    totals = {file.name.split(".100.")[1].removesuffix(".pb"): live(report, file) for file in folder.iterdir()}
+    assert totals == {name.replace("/", "_").replace(" ", "_"): size for name, size in KINDS.items()}
+
+
+def test_diff(heapscope, kinds, two, tmp_path):
+    text = words(heapscope("diff", two, kinds).stdout)
+    assert ADDED + "; " + INSIDE in text and WORDS in text
+    change = json.loads(heapscope("diff", "--json", "--heap", "pool", two, kinds).stdout)
+    assert change["total"]["before"] == 2048 and change["total"]["after"] == 40000
+    text = words(heapscope("report", "--base", two, "--heap", "pool", kinds).stdout)
+    assert POOL in text and "only the heap pool (2.00 KiB allocated) is counted; left out: libc.malloc" in text
+    done = heapscope("export", "-f", "folded", "--base", two, "--heap", "pool", kinds)
+    assert all(line.startswith("[heap pool];") for line in done.stdout.splitlines())
+    assert POOL in words(heapscope("export", "-f", "svg", "--base", two, "--heap", "pool", kinds).stdout)
+
+
+def test_check(heapscope, kinds, one, tmp_path):
+    def status(*args):
+        return heapscope("check", *args, kinds).returncode
+    assert status("--max-live", "800K") == 0 and status("--max-live", "200K") == 1
+    assert status("--heap", "pool", "--max-live", "40000") == 0 and status("--heap", "pool", "--max-live", "39999") == 1
+    assert status("--heap", "pool", "--max-peak", "50010") == 0 and status("--heap", "pool", "--max-peak", "49999") == 1
+    assert status("--heap", "pool", "--max-leak", "40000") == 0 and status("--heap", "pool", "--max-leak", "39999") == 1
+    assert status("--heap", "pool", "--max-allocs", "60") == 0 and status("--heap", "pool", "--max-allocs", "59") == 1
+    # A heap that is not in the base has grown from nothing.
+    assert status("--heap", "pool", "--against", one, "--max-growth", "40000") == 0
+    assert status("--heap", "pool", "--against", one, "--max-growth", "39999") == 1
+    junit = tmp_path / "junit.xml"
+    done = heapscope("check", "--max-live", "1G", "--heap", "pool", "--junit", junit, kinds)
+    assert POOL in words(done.stdout) and POOL in words(junit.read_text())
+
+
+def test_a_database_has_all_heaps(heapscope, kinds, tmp_path):
+    done = heapscope("export", "-o", tmp_path / "x.db", "--heap", "pool", kinds)
+    assert done.returncode == 2 and "leave out --pid, --snapshot, --heap and --view" in done.stderr

@@ -70,7 +70,8 @@ def test_there_are_some():
 @pytest.mark.parametrize("title", QUESTIONS)
 def test_every_question_has_an_answer(ask, title):
     results = ask(QUESTIONS[title])
-    assert all(len(r) > 0 for r in results) or "missing" in title
+    # This program has one heap: test_heaps.py asks of others.
+    assert all(len(r) > 0 for r in results) or "missing" in title or "inside others" in title
     assert all(None not in row.values() for r in results for row in r), results
 
 

@@ -24,7 +24,7 @@
 #include "util/outfile.h"
 
 struct check_args {
-    struct hs_opt_list limit_files, stacks, suppressions;
+    struct hs_opt_list limit_files, stacks, suppressions, heaps;
     const char *values[HS_LIMIT_N]; /* as typed; NULL: not given */
     const char *against, *junit_path;
     bool is_strict, is_json;
@@ -36,6 +36,7 @@ struct checks {
     struct hs_suppressions suppressions;
     struct hs_profile *base;
     struct hs_select_spec base_select;
+    struct hs_heap_patterns heaps;
     bool is_json;
     bool is_silent; /* standard output is for JUnit's XML */
     struct hs_json json;
@@ -100,7 +101,10 @@ static int load_base(struct checks *checks)
 {
     struct hs_buf why = HS_BUF_INIT;
     const char *path = checks->limits.against;
-    int status = path ? hs_profile_file_open(path, &checks->base_select, &checks->base, &why) : 0;
+    /* A heap may be newer than the base. */
+    int status = path ? hs_profile_file_open(path, &checks->heaps, true, &checks->base_select,
+                                             &checks->base, &why)
+                      : 0;
     if (status != 0) {
         hs_message("%s: %s", path, hs_buf_text(&why));
     }
@@ -123,7 +127,8 @@ static int judge_file(struct checks *checks, struct hs_check *check, struct hs_p
     struct hs_buf why = HS_BUF_INIT;
     int err;
     check->base_select = checks->base_select;
-    if (hs_profile_file_open(check->path, &check->select, profile, &why) == 0) {
+    if (hs_profile_file_open(check->path, &checks->heaps, false, &check->select, profile, &why) ==
+        0) {
         err = hs_check_judge(check, *profile, checks->base);
     } else {
         hs_message("%s: %s", check->path, hs_buf_text(&why));
@@ -225,7 +230,9 @@ static int run_check(const struct hs_opts_spec *spec, const struct check_args *a
                      const struct hs_opts_result *result)
 {
     bool is_silent = args->junit_path && strcmp(args->junit_path, "-") == 0;
-    struct checks checks = { .is_json = args->is_json, .is_silent = is_silent };
+    struct checks checks = { .is_json = args->is_json,
+                             .is_silent = is_silent,
+                             .heaps = { args->heaps.items, args->heaps.count } };
     if (args->is_json && is_silent) {
         return hs_args_fail(spec, "--json and --junit - cannot both write to standard output");
     }
@@ -266,6 +273,9 @@ int hs_cmd_check(int argc, char **argv)
         HS_OPT_LIST(0, "stack", "REGEX=SIZE", &args.stacks,
                     "limit of the live memory of all stacks with a function that matches\n"
                     "REGEX; may be given more than once"),
+        HS_OPT_LIST(0, "heap", "NAME", &args.heaps,
+                    "apply the limits to these heaps only: a glob or a list of them, such as\n"
+                    "'pool,gpu*'; may be given more than once (default: all primary heaps)"),
         HS_OPT_STRING(0, "against", "BASE", &args.against,
                       "the profile with which --max-growth compares"),
         HS_OPT_STRING(0, "max-growth", "SIZE|N%", &args.values[HS_LIMIT_GROWTH],
@@ -299,5 +309,6 @@ int hs_cmd_check(int argc, char **argv)
     hs_opt_list_deinit(&args.limit_files);
     hs_opt_list_deinit(&args.stacks);
     hs_opt_list_deinit(&args.suppressions);
+    hs_opt_list_deinit(&args.heaps);
     return status;
 }

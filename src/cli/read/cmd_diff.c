@@ -32,6 +32,8 @@ struct diff_args {
     unsigned format, view;
     bool is_tree, is_json, is_normalized, is_trend;
     const char *output, *top, *snapshots, *process;
+    struct hs_opt_list heaps;
+    struct hs_heap_patterns heap_patterns;
     struct hs_compare compare;
 };
 
@@ -106,6 +108,8 @@ static int fill_in(const struct hs_opts_spec *spec, const struct hs_opts_result 
         size_t operand = side == 0 ? 0 : result->operand_count - 1u;
         status = hs_compare_name_side(&compare->sides[side], result->operands[operand]);
         hs_compare_choose_process(&compare->sides[side].select, args->process);
+        args->heap_patterns = (struct hs_heap_patterns){ args->heaps.items, args->heaps.count };
+        compare->sides[side].select.heaps = &args->heap_patterns;
     }
     if (status == 0 && args->snapshots) {
         status = parse_snapshots(spec, args);
@@ -142,6 +146,20 @@ static int check_operands(const struct hs_opts_spec *spec, size_t count,
     return 0;
 }
 
+static int run_diff(const struct hs_opts_spec *spec, const struct hs_opts_result *result,
+                    struct diff_args *args)
+{
+    int status = check_operands(spec, result->operand_count, args);
+    status = status ? status : fill_in(spec, result, args);
+    status = status ? status : choose_format(spec, args);
+    if (status == 0 && args->is_trend) {
+        status = run_trend(spec, &args->compare);
+    } else if (status == 0) {
+        status = hs_compare_run(&args->compare);
+    }
+    return status;
+}
+
 int hs_cmd_diff(int argc, char **argv)
 {
     struct diff_args args = { .format = HS_COMPARE_FORMAT_N, .view = HS_VIEW_AUTO };
@@ -156,6 +174,9 @@ int hs_cmd_diff(int argc, char **argv)
                       "first is 0, 'last' is the last (the default); A@N B@M means the same"),
         HS_OPT_STRING(0, "process", "NAME|PID", &args.process,
                       "compare only processes of this name, or only this pid"),
+        HS_OPT_LIST(0, "heap", "NAME", &args.heaps,
+                    "compare only these heaps: a glob or a list of them, such as 'pool,gpu*';\n"
+                    "may be given more than once (default: all primary heaps)"),
         HS_OPT_FLAG(0, "normalize", &args.is_normalized,
                     "scale A to the total of B, to compare shares"),
         HS_OPT_FLAG(0, "trend", &args.is_trend,
@@ -187,17 +208,10 @@ int hs_cmd_diff(int argc, char **argv)
     };
     struct hs_opts_result result;
     int status = hs_args_parse(&spec, argc, argv, &result);
-    if (status != HS_ARGS_GO_ON) {
-        return status;
-    }
-    status = check_operands(&spec, result.operand_count, &args);
-    status = status ? status : fill_in(&spec, &result, &args);
-    status = status ? status : choose_format(&spec, &args);
-    if (status == 0 && args.is_trend) {
-        status = run_trend(&spec, &args.compare);
-    } else if (status == 0) {
-        status = hs_compare_run(&args.compare);
+    if (status == HS_ARGS_GO_ON) {
+        status = run_diff(&spec, &result, &args);
     }
     hs_compare_deinit(&args.compare);
+    hs_opt_list_deinit(&args.heaps);
     return status;
 }

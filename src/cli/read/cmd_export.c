@@ -74,6 +74,8 @@ struct export_args {
     const char *snapshot;
     uint64_t pid;
     bool is_quiet;
+    struct hs_opt_list heaps;
+    struct hs_heap_patterns heap_patterns;
 };
 
 /* The format that a file's name implies; FORMAT_N: none. */
@@ -178,7 +180,9 @@ static int write_output(const struct export_args *args, const struct hs_profile 
 
 static struct hs_select_spec select_of(const struct export_args *args)
 {
-    struct hs_select_spec select = { .pid = (uint32_t)args->pid, .snapshot = HS_SELECT_LAST };
+    struct hs_select_spec select = { .pid = (uint32_t)args->pid,
+                                     .snapshot = HS_SELECT_LAST,
+                                     .heaps = &args->heap_patterns };
     if (args->snapshot) {
         hs_dump_name_choose(args->snapshot, &select);
     }
@@ -258,15 +262,41 @@ static int export_difference(const struct hs_opts_spec *spec, const char *path,
 static int export_all(const struct hs_opts_spec *spec, const char *path,
                       const struct export_args *args)
 {
-    if (args->pid != 0 || args->snapshot || args->view != HS_VIEW_AUTO) {
-        return hs_args_fail(spec, "a database contains every process, snapshot and figure: leave "
-                                  "out --pid, --snapshot and --view");
+    if (args->pid != 0 || args->snapshot || args->view != HS_VIEW_AUTO || args->heaps.count > 0) {
+        return hs_args_fail(spec,
+                            "a database contains every process, snapshot, heap and figure: leave "
+                            "out --pid, --snapshot, --heap and --view");
     }
     if (strcmp(args->output, "-") == 0 && isatty(STDOUT_FILENO) == 1) {
         return hs_args_fail(spec,
                             "a database is binary and would garble the terminal: use -o FILE");
     }
     return export_database(path, args);
+}
+
+static int export_with(const struct hs_opts_spec *spec, const char *path, struct export_args *args)
+{
+    hs_message_set_quiet(args->is_quiet);
+    if (args->format == FORMAT_N && args->output) {
+        args->format = format_of_name(args->output);
+    }
+    if (args->format == FORMAT_N) {
+        return hs_args_fail(spec,
+                            "no format was given: --format pprof, folded, speedscope, svg, massif, "
+                            "json or sqlite");
+    }
+    args->output = args->output ? args->output : "-";
+    if (strcmp(args->output, "-") == 0 && args->format == FORMAT_PPROF &&
+        isatty(STDOUT_FILENO) == 1) {
+        return hs_args_fail(spec, "pprof is binary and would garble the terminal: use -o FILE");
+    }
+    if (args->base) {
+        return export_difference(spec, path, args);
+    }
+    if (args->format == FORMAT_SQLITE) {
+        return export_all(spec, path, args);
+    }
+    return run_export(path, args);
 }
 
 int hs_cmd_export(int argc, char **argv)
@@ -286,6 +316,9 @@ int hs_cmd_export(int argc, char **argv)
                       "write snapshot N of each process; the first is 0 (default: the last); or\n"
                       "the last snapshot that the program took under this name"),
         HS_OPT_NUMBER(0, "pid", "PID", &args.pid, 1, UINT32_MAX, "write only this process"),
+        HS_OPT_LIST(0, "heap", "NAME", &args.heaps,
+                    "write only these heaps: a glob or a list of them, such as 'pool,gpu*'; may\n"
+                    "be given more than once (default: all primary heaps)"),
         HS_OPT_STRING(0, "base", "BASE", &args.base,
                       "subtract this profile, or BASE@N, its snapshot N: pprof then has negative\n"
                       "values, folded has two columns, and svg has red and blue boxes"),
@@ -304,28 +337,10 @@ int hs_cmd_export(int argc, char **argv)
     };
     struct hs_opts_result result;
     int status = hs_args_parse(&spec, argc, argv, &result);
-    if (status != HS_ARGS_GO_ON) {
-        return status;
+    if (status == HS_ARGS_GO_ON) {
+        args.heap_patterns = (struct hs_heap_patterns){ args.heaps.items, args.heaps.count };
+        status = export_with(&spec, result.operands[0], &args);
     }
-    hs_message_set_quiet(args.is_quiet);
-    if (args.format == FORMAT_N && args.output) {
-        args.format = format_of_name(args.output);
-    }
-    if (args.format == FORMAT_N) {
-        return hs_args_fail(&spec,
-                            "no format was given: --format pprof, folded, speedscope, svg, massif, "
-                            "json or sqlite");
-    }
-    args.output = args.output ? args.output : "-";
-    if (strcmp(args.output, "-") == 0 && args.format == FORMAT_PPROF &&
-        isatty(STDOUT_FILENO) == 1) {
-        return hs_args_fail(&spec, "pprof is binary and would garble the terminal: use -o FILE");
-    }
-    if (args.base) {
-        return export_difference(&spec, result.operands[0], &args);
-    }
-    if (args.format == FORMAT_SQLITE) {
-        return export_all(&spec, result.operands[0], &args);
-    }
-    return run_export(result.operands[0], &args);
+    hs_opt_list_deinit(&args.heaps);
+    return status;
 }

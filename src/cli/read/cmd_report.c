@@ -32,6 +32,8 @@ struct report_args {
     const char *top, *frames, *base, *snapshot;
     uint64_t pid;
     uint64_t columns;
+    struct hs_opt_list heaps;
+    struct hs_heap_patterns heap_patterns;
 };
 
 /* A number, or "all". */
@@ -50,11 +52,12 @@ static int parse_count(const struct hs_opts_spec *spec, const char *option, cons
     return 0;
 }
 
-static int fill_options(const struct hs_opts_spec *spec, const struct report_args *args,
+static int fill_options(const struct hs_opts_spec *spec, struct report_args *args,
                         struct hs_report_options *options)
 {
     int status = 0;
     bool has_columns = args->columns != UINT64_MAX;
+    args->heap_patterns = (struct hs_heap_patterns){ args->heaps.items, args->heaps.count };
     *options = (struct hs_report_options){
         .form = args->is_json     ? (args->is_tree ? HS_REPORT_JSON_TREE : HS_REPORT_JSON)
                 : args->is_health ? HS_REPORT_HEALTH
@@ -64,7 +67,9 @@ static int fill_options(const struct hs_opts_spec *spec, const struct report_arg
         .top_count = TOP_DEFAULT,
         .stack_count = args->is_json ? TOP_DEFAULT : STACKS_DEFAULT,
         .frame_count = FRAMES_DEFAULT,
-        .select = { .pid = (uint32_t)args->pid, .snapshot = HS_SELECT_LAST },
+        .select = { .pid = (uint32_t)args->pid,
+                    .snapshot = HS_SELECT_LAST,
+                    .heaps = &args->heap_patterns },
         .columns = has_columns ? (unsigned)args->columns
                    : isatty(STDOUT_FILENO) == 1 || getenv("COLUMNS")
                        ? hs_args_columns(STDOUT_FILENO)
@@ -167,6 +172,9 @@ int hs_cmd_report(int argc, char **argv)
                       "show snapshot N of each process; the first is 0 (default: the last); or\n"
                       "the last snapshot that the program took under this name"),
         HS_OPT_NUMBER(0, "pid", "PID", &args.pid, 1, UINT32_MAX, "show only this process"),
+        HS_OPT_LIST(0, "heap", "NAME", &args.heaps,
+                    "show only these heaps: a glob or a list of them, such as 'pool,gpu*'; may\n"
+                    "be given more than once (default: all primary heaps)"),
         HS_OPT_STRING(0, "base", "BASE", &args.base,
                       "show what changed since this profile, or since BASE@N, its\n"
                       "snapshot N, as heapscope diff BASE FILE does"),
@@ -190,12 +198,12 @@ int hs_cmd_report(int argc, char **argv)
     struct hs_opts_result result;
     struct hs_report_options options;
     int status = hs_args_parse(&spec, argc, argv, &result);
-    if (status != HS_ARGS_GO_ON) {
-        return status;
+    if (status == HS_ARGS_GO_ON) {
+        status = fill_options(&spec, &args, &options);
+        status = status != 0 ? status
+                 : args.base ? run_compare(&spec, result.operands[0], &args, &options)
+                             : run_report(result.operands[0], &options);
     }
-    status = fill_options(&spec, &args, &options);
-    if (status == 0 && args.base) {
-        return run_compare(&spec, result.operands[0], &args, &options);
-    }
-    return status != 0 ? status : run_report(result.operands[0], &options);
+    hs_opt_list_deinit(&args.heaps);
+    return status;
 }

@@ -143,6 +143,20 @@ static void warn_of_losses(const char *path, const struct hs_selection *selectio
     }
 }
 
+/* Chooses heaps: each must be in one of the profiles at least. */
+static int choose_heaps(const struct hs_compare *compare, struct hs_profile *const *profiles)
+{
+    int status = 0;
+    for (int side = 0; side < HS_DIFF_SIDE_N && status == 0; side++) {
+        if (side == 0 || profiles[1] != profiles[0]) {
+            status = hs_profile_file_choose_heaps(compare->sides[side].path, profiles[side],
+                                                  compare->sides[HS_DIFF_AFTER].select.heaps,
+                                                  profiles[1 - side]);
+        }
+    }
+    return status;
+}
+
 static int compare_profiles(const struct hs_compare *compare, struct hs_profile *const *profiles,
                             enum hs_view view)
 {
@@ -191,11 +205,12 @@ int hs_compare_run(const struct hs_compare *compare)
         } else {
             status = hs_profile_file_load(compare->sides[side].path, &profiles[side]);
         }
-        if (status == 0) {
-            status = hs_profile_file_choose(compare->sides[side].path, profiles[side],
-                                            &compare->sides[side].select, compare->view,
-                                            &views[side], &reason);
-        }
+    }
+    status = status ? status : choose_heaps(compare, profiles);
+    for (int side = 0; side < HS_DIFF_SIDE_N && status == 0; side++) {
+        status = hs_profile_file_choose(compare->sides[side].path, profiles[side],
+                                        &compare->sides[side].select, compare->view, &views[side],
+                                        &reason);
     }
     /* Two snapshots of one file mostly have the same peak, so their live memory is compared. */
     if (compare->view == HS_VIEW_AUTO && (is_one_file || views[0] != views[1])) {

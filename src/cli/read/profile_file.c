@@ -284,7 +284,41 @@ static int say_why(const char *path, const struct hs_profile *profile,
     return HS_EXIT_STATUS_FAILED;
 }
 
-static int open_selected(const char *path, const struct hs_select_spec *select,
+/* Chooses heaps. Returns 0, or the exit status with the reason in *words. */
+static int choose_heaps(struct hs_profile *profile, const struct hs_heap_patterns *heaps,
+                        const struct hs_profile *other, bool is_lenient, struct hs_buf *words)
+{
+    struct hs_buf missing = HS_BUF_INIT;
+    if (profile->heap_count == 0) {
+        return 0; /* for which there are words elsewhere */
+    }
+    int err = hs_heap_choice_apply(profile, heaps, other, is_lenient ? NULL : &missing);
+    if (err < 0) {
+        hs_buf_str(words, strerror(-err));
+    } else if (missing.bytes > 0) {
+        hs_buf_printf(words, "there is no heap '%s'; ", hs_buf_text(&missing));
+        hs_buf_str(words, profile->heap_count == 1 ? "the only heap is " : "there are ");
+        hs_heap_choice_list(profile, words);
+    }
+    bool is_good = err == 0 && missing.bytes == 0;
+    hs_buf_deinit(&missing);
+    return is_good ? 0 : HS_EXIT_STATUS_FAILED;
+}
+
+int hs_profile_file_choose_heaps(const char *path, struct hs_profile *profile,
+                                 const struct hs_heap_patterns *heaps,
+                                 const struct hs_profile *other)
+{
+    struct hs_buf words = HS_BUF_INIT;
+    int status = choose_heaps(profile, heaps, other, false, &words);
+    if (status != 0) {
+        hs_message("%s: %s", name_of(path), hs_buf_text(&words));
+    }
+    hs_buf_deinit(&words);
+    return status;
+}
+
+static int open_selected(const char *path, const struct hs_select_spec *select, bool is_lenient,
                          struct hs_profile **ret_profile, struct hs_buf *ret_why)
 {
     struct hs_profile *profile = NULL;
@@ -302,23 +336,29 @@ static int open_selected(const char *path, const struct hs_select_spec *select,
         return HS_EXIT_STATUS_FAILED;
     }
     hs_selection_deinit(&selection);
+    int status = choose_heaps(profile, select->heaps, NULL, is_lenient, ret_why);
+    if (status != 0) {
+        hs_profile_free(profile);
+        return status;
+    }
     add_names(profile, name_of(path));
     *ret_profile = profile;
     return 0;
 }
 
-int hs_profile_file_open(const char *operand, struct hs_select_spec *ret_select,
-                         struct hs_profile **ret_profile, struct hs_buf *ret_why)
+int hs_profile_file_open(const char *operand, const struct hs_heap_patterns *heaps, bool is_lenient,
+                         struct hs_select_spec *ret_select, struct hs_profile **ret_profile,
+                         struct hs_buf *ret_why)
 {
     char *path = NULL;
     bool has_number;
-    *ret_select = (struct hs_select_spec){ .snapshot = HS_SELECT_LAST };
+    *ret_select = (struct hs_select_spec){ .snapshot = HS_SELECT_LAST, .heaps = heaps };
     int r = hs_dump_name_split(operand, &path, &ret_select->snapshot, &has_number);
     if (r < 0) {
         hs_buf_str(ret_why, strerror(-r));
         return HS_EXIT_STATUS_FAILED;
     }
-    r = open_selected(path, ret_select, ret_profile, ret_why);
+    r = open_selected(path, ret_select, is_lenient, ret_profile, ret_why);
     free(path);
     return r;
 }
@@ -342,6 +382,9 @@ int hs_profile_file_load_view(const char *path, const struct hs_select_spec *sel
 {
     struct hs_profile *profile = NULL;
     int status = hs_profile_file_load(path, &profile);
+    if (status == 0) {
+        status = hs_profile_file_choose_heaps(path, profile, select->heaps, NULL);
+    }
     if (status == 0) {
         status = hs_profile_file_choose(path, profile, select, wanted, ret_view, ret_reason);
     }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "profile/analyse/aggregate.h"
+#include "profile/analyse/heap_choice.h"
 #include "profile/analyse/select.h"
 
 /* The values of --view, by enum hs_view; "auto" is the last one. */
@@ -24,19 +25,27 @@ int hs_profile_file_fail(const char *path, int error, const struct hs_load_repor
 struct hs_buf;
 
 /* Loads FILE or FILE@N (dump_name.h) that contains a heap, and prints nothing: 0, or the exit
- * status with the reason in *ret_why, without the file's name. */
-int hs_profile_file_open(const char *operand, struct hs_select_spec *ret_select,
-                         struct hs_profile **ret_profile, struct hs_buf *ret_why);
+ * status with the reason in *ret_why, without the file's name. `heaps` are chosen; with is_lenient,
+ * they need not be in this file. */
+int hs_profile_file_open(const char *operand, const struct hs_heap_patterns *heaps, bool is_lenient,
+                         struct hs_select_spec *ret_select, struct hs_profile **ret_profile,
+                         struct hs_buf *ret_why);
 
-/* Loads a profile: 0, or the exit status, after a message. */
+/* Chooses heaps of a loaded profile; `other` as in heap_choice.h. 0, or the exit status, after a
+ * message that lists the heaps. */
+int hs_profile_file_choose_heaps(const char *path, struct hs_profile *profile,
+                                 const struct hs_heap_patterns *heaps,
+                                 const struct hs_profile *other);
+
+/* Loads a profile, with its primary heaps: 0, or the exit status, after a message. */
 int hs_profile_file_load(const char *path, struct hs_profile **ret_profile);
 
 /* True: some of the file could not be read. The report says what. */
 bool hs_profile_file_is_damaged(const struct hs_profile *profile);
 
 /*
- * Loads a profile and chooses the view. 0; or the exit status, after a message, and nothing to
- * free. See hs_profile_file_choose().
+ * Loads a profile and chooses the heaps of `select` and the view. 0; or the exit status, after a
+ * message, and nothing to free. See hs_profile_file_choose().
  */
 int hs_profile_file_load_view(const char *path, const struct hs_select_spec *select,
                               enum hs_view wanted, struct hs_profile **ret_profile,

@@ -127,7 +127,7 @@ static int write_heaps(const struct hs_profile *p, uint32_t dump_idx, bool *has_
     const struct hs_profile_dump *dump = &p->dumps[dump_idx];
     char path[PATH_MAX];
     memset(has_heap, 0, p->heap_count);
-    for (uint32_t i = 0; i < dump->samples_n; i++) {
+    for (uint32_t i = 0; i < dump->samples_n + dump->aside_n; i++) {
         uint32_t heap = p->samples[dump->sample_first + i].heap;
         if (heap < p->heap_count) {
             has_heap[heap] = true;

@@ -239,6 +239,11 @@ static int add_samples(struct folder *folder, const struct hs_selection *selecti
 {
     const struct hs_profile *p = folder->profile;
     struct hs_agg *agg = folder->agg;
+    /* A sample that is missing may be missing in each process that was forked since. */
+    const float family_count =
+        selection->interval_max_bytes > 1
+            ? (float)(selection->sample_most_bytes / selection->interval_max_bytes)
+            : 1;
     uint32_t *self_of = calloc(agg->node_count + 1u, sizeof(*self_of)); /* index + 1 */
     int err = self_of ? 0 : -ENOMEM;
     size_t at = 0;
@@ -271,6 +276,7 @@ static int add_samples(struct folder *folder, const struct hs_selection *selecti
             for (int q = 0; q < HS_QUANTITY_N; q++) {
                 struct hs_amount part =
                     hs_selection_part(selection, d, &parts[q], &sample->inherited);
+                part.interval_bytes *= part.interval_bytes > 1 ? family_count : 1;
                 hs_amount_add(&self->by[q], &part);
             }
         }
@@ -287,7 +293,7 @@ static int add_samples(struct folder *folder, const struct hs_selection *selecti
 int hs_agg_build(const struct hs_selection *selection, bool is_by_line, struct hs_agg *ret_agg)
 {
     struct hs_agg agg = { .profile = selection->profile,
-                          .interval_bytes = (float)selection->sample_most_bytes };
+                          .interval_bytes = (float)selection->sample_least_bytes };
     struct folder folder = { .agg = &agg, .profile = agg.profile, .is_by_line = is_by_line };
     int err = fold_nodes(&folder, selection);
     if (err == 0) {

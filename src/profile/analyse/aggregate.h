@@ -100,7 +100,10 @@ struct hs_agg_self {
 
 struct hs_agg {
     const struct hs_profile *profile;
-    /* sample_most_bytes of the selection: any figure may lack samples of this weight */
+    /*
+     * sample_least_bytes of the selection: any figure may lack samples of this weight. A figure
+     * with samples of a heap with a wider interval may lack heavier ones.
+     */
     float interval_bytes;
     struct hs_agg_function *functions;
     uint32_t function_count;

@@ -1,6 +1,7 @@
 /*
- * The sums of a selection, for each heap. Views add up the heaps of a process. With these sums they
- * tell the user so, and keep the stacks of each heap apart.
+ * The sums of a selection, for each heap. Views add up the primary heaps of a process, or those
+ * that the user chose. With these sums they tell the user which heaps a figure contains, show the
+ * others beside it, and keep the stacks of each heap apart.
  *
  * Threads   pure functions.
  * Fails     -ENOMEM
@@ -23,22 +24,43 @@ struct hs_buf;
 
 struct hs_heap_sum {
     uint32_t name; /* string id */
+    uint32_t heap; /* index in the profile's heaps */
+    /* As in struct hs_profile_dump_heap, of the processes that are added up here. */
+    bool is_carved, is_counted, is_inside, has_own_samples;
+    /* index in the profile's heaps; HS_PROFILE_NO_HEAP: unknown, or not the same everywhere */
+    uint32_t parent;
+    uint64_t interval_min_bytes, interval_max_bytes; /* 0: unknown */
     struct hs_amount live, alloc, peak;
 };
 
 /*
- * The sums of all heaps with a figure above 0, in the profile's order. The caller frees them. Each
- * margin holds for its heap alone. 0 or -ENOMEM.
+ * The sums of all heaps with a figure above 0, in the profile's order, those that the figures
+ * contain first. A heap that only some processes count has two. The caller frees them. Each margin
+ * holds for its heap alone. 0 or -ENOMEM.
  */
 int hs_heap_sums_of(const struct hs_selection *selection, struct hs_heap_sum **ret_sums,
                     uint32_t *ret_count);
 
 /*
- * Writes "2 heaps are added up: libc.malloc (10.0 MiB allocated), pool (2.00 MiB)", or nothing when
- * there are fewer than two. Returns the number of heaps. An error is kept in `buf`. Names are
- * sanitized, so that they cannot control a terminal.
+ * Finds what a carved heap is a share of: its parent, whose string id is ret_whole->name; if the
+ * parent is not known, all primary heaps together, with the name 0. False: the heap is not carved.
+ */
+bool hs_heap_sums_whole(const struct hs_heap_sum *sums, uint32_t count,
+                        const struct hs_heap_sum *sum, struct hs_heap_sum *ret_whole);
+
+/*
+ * Writes which heaps the figures contain: "2 heaps are added up: libc.malloc (10.0 MiB allocated),
+ * gpu (2.00 MiB); pool (1.00 MiB) lies inside them", or nothing when there is only one heap.
+ * Returns the number of heaps. An error is kept in `buf`. Names are sanitized, so that they cannot
+ * control a terminal.
  */
 uint32_t hs_heap_sums_describe(const struct hs_selection *selection, struct hs_buf *buf);
+
+/*
+ * The same for the last dump of one process.
+ */
+void hs_heap_sums_describe_process(const struct hs_profile *profile, uint32_t process,
+                                   struct hs_buf *buf);
 
 /*
  * Puts heaps into groups whose stacks stand together. group_of has an element for each heap.

@@ -78,6 +78,7 @@ static void add_dump(struct hs_selection *selection, uint32_t idx)
     hs_amount_add(&selection->live, &dump->live);
     hs_amount_add(&selection->alloc, &dump->alloc);
     hs_amount_add(&selection->peak, &dump->peak);
+    selection->is_peak_of_heaps |= dump->is_peak_of_heaps;
     selection->sample_count += dump->sample_count;
     /*
      * The window of a dump may begin at the dump before it; the start of the program is that of its
@@ -94,7 +95,8 @@ static void add_dump(struct hs_selection *selection, uint32_t idx)
     }
     uint64_t widest_bytes = hs_dump_widest_bytes(dump);
     if (widest_bytes > selection->interval_max_bytes) {
-        selection->interval_max_bytes = selection->sample_most_bytes = widest_bytes;
+        selection->interval_max_bytes = widest_bytes;
+        selection->sample_most_bytes = selection->sample_least_bytes = widest_bytes;
     }
     widen_amounts(selection, widest_bytes);
 }
@@ -159,7 +161,31 @@ struct hs_amount hs_selection_part(const struct hs_selection *selection, uint32_
     return part;
 }
 
-/* Finds sample_most_bytes. A block that no sample hit counts in each process that inherited it. */
+/*
+ * The widest interval of the counted heap that was sampled most finely; `widest_bytes`, if all are
+ * alike.
+ */
+static uint64_t least_interval(const struct hs_selection *selection, uint64_t widest_bytes)
+{
+    const struct hs_profile *p = selection->profile;
+    uint64_t least_bytes = widest_bytes;
+    for (uint32_t i = 0; i < selection->dump_count; i++) {
+        const struct hs_profile_dump *dump = &p->dumps[selection->dumps[i]];
+        for (uint32_t k = 0; k < dump->heaps_n && dump->heaps_n > 1; k++) {
+            const struct hs_profile_dump_heap *heap = &p->dump_heaps[dump->heap_first + k];
+            bool has_figures = heap->alloc.bytes + heap->live.bytes > 0;
+            if (heap->is_counted && has_figures && heap->interval_widest_bytes < least_bytes) {
+                least_bytes = heap->interval_widest_bytes;
+            }
+        }
+    }
+    return least_bytes;
+}
+
+/*
+ * Finds sample_most_bytes and sample_least_bytes. A block that no sample hit counts in each process
+ * that inherited it.
+ */
 static int find_sample_most(struct hs_selection *selection)
 {
     const struct hs_profile *p = selection->profile;
@@ -181,6 +207,9 @@ static int find_sample_most(struct hs_selection *selection)
     uint64_t interval = selection->interval_max_bytes;
     selection->sample_most_bytes =
         interval > 1 && interval < UINT64_MAX / most ? interval * most : interval;
+    uint64_t least = least_interval(selection, interval);
+    selection->sample_least_bytes =
+        least < interval ? least * (least > 1 ? most : 1) : selection->sample_most_bytes;
     free(families);
     free(counts);
     return 0;

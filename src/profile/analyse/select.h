@@ -31,12 +31,16 @@
 #define HS_SELECT_E_NO_PEAK     4 /* the view needs the peak, which was not recorded */
 #define HS_SELECT_E_NO_NAMED    5 /* no process has a dump of that name */
 
+struct hs_heap_patterns;
+
 struct hs_select_spec {
     uint32_t pid;      /* HS_SELECT_ANY_PID: all */
     uint32_t snapshot; /* number within its process, or counted from the end */
     /* the last one to which the program gave this name, instead of a number; NULL: by number */
     const char *snapshot_name;
     const char *name; /* the process's name, as hs_describe_process() writes it; NULL: any */
+    /* the heaps that the command chooses when it opens the file (heap_choice.h); NULL: primary */
+    const struct hs_heap_patterns *heaps;
 };
 
 struct hs_selection {
@@ -48,6 +52,7 @@ struct hs_selection {
     bool *has_process;       /* for each process: a dump of it is selected */
     bool has_peak;           /* every dump has its peak */
     bool is_peak_of_several; /* more than one selected process has live memory or a peak */
+    bool is_peak_of_heaps;   /* the peak of a dump adds up peaks of heaps at several moments */
     /* the stacks of each heap are kept apart, because the file has more than one heap */
     bool is_by_heap;
     bool is_sampled; /* something was sampled, so that figures are estimates */
@@ -63,6 +68,8 @@ struct hs_selection {
      * interval_max_bytes, times the number of selected processes of the largest family.
      */
     uint64_t sample_most_bytes;
+    /* the same in the heap that was sampled at the narrowest interval */
+    uint64_t sample_least_bytes;
 };
 
 /* Selects the dumps that the specification asks for. 0, -ENOMEM or HS_SELECT_E_*. */

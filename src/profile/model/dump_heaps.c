@@ -140,6 +140,9 @@ static void add_up(const struct hs_profile *p, struct hs_profile_dump *dump)
     if (primary_count > 0) {
         sum.peak.peak_short_bytes += dump->peak.peak_short_bytes;
     }
+    /* The number of samples is known only of the whole process. */
+    bool is_exact = sum.interval_widest_bytes == 1 && !sum.alloc.has_sample_counts;
+    sum.sample_count = is_exact ? (uint64_t)(sum.alloc.count + 0.5) : 0;
     if (counted == 0) {
         sum.interval_bytes = dump->interval_bytes;
         sum.interval_widest_bytes = dump->interval_widest_bytes;
@@ -153,7 +156,8 @@ static void choose(struct hs_profile *p, struct hs_profile_dump *dump, const boo
     for (uint32_t i = 0; i < dump->heaps_n; i++) {
         struct hs_profile_dump_heap *heap = &p->dump_heaps[dump->heap_first + i];
         bool was_counted = heap->is_counted;
-        heap->is_counted = is_chosen[heap->heap] && !is_held(p, dump, heap, is_chosen);
+        heap->is_inside = is_held(p, dump, heap, is_chosen);
+        heap->is_counted = is_chosen[heap->heap] && !heap->is_inside;
         bool has_figures = heap->alloc.bytes > 0 || heap->live.bytes > 0 || heap->alloc.count > 0;
         is_changed |= was_counted != heap->is_counted && (has_figures || heap->is_counted);
     }
@@ -165,16 +169,9 @@ static void choose(struct hs_profile *p, struct hs_profile_dump *dump, const boo
 
 void hs_profile_choose_heaps(struct hs_profile *p, const bool *is_chosen)
 {
-    bool is_all = true;
     for (uint32_t i = 0; i < p->dump_count; i++) {
-        const struct hs_profile_dump *dump = &p->dumps[i];
         choose(p, &p->dumps[i], is_chosen);
-        for (uint32_t k = 0; k < dump->heaps_n; k++) {
-            const struct hs_profile_dump_heap *heap = &p->dump_heaps[dump->heap_first + k];
-            is_all &= heap->is_counted || heap->is_carved || !(heap->alloc.bytes > 0);
-        }
     }
-    p->thread_count = is_all ? p->thread_count : 0;
 }
 
 /* --- when everything was added --- */
@@ -265,11 +262,12 @@ static void note_sampling(const struct hs_profile *p, const struct hs_profile_du
     const struct hs_peak_luck of_process = hs_peak_luck_of(&dump->alloc, &dump->peak);
     for (uint32_t i = 0; i < dump->heaps_n; i++) {
         struct hs_profile_dump_heap *heap = &p->dump_heaps[dump->heap_first + i];
+        if (heap->interval_widest_bytes == 0) {
+            heap->interval_widest_bytes =
+                heap->interval_bytes != 0 ? heap->interval_bytes : hs_dump_widest_bytes(dump);
+        }
         if (heap->interval_bytes == 0) {
             heap->interval_bytes = dump->interval_bytes;
-        }
-        if (heap->interval_widest_bytes == 0) {
-            heap->interval_widest_bytes = hs_dump_widest_bytes(dump);
         }
         note(&heap->live, dump, heap);
         note(&heap->alloc, dump, heap);
@@ -305,6 +303,7 @@ static void count_primary(const struct hs_profile *p, struct hs_profile_dump *du
     for (uint32_t i = 0; i < dump->heaps_n; i++) {
         struct hs_profile_dump_heap *heap = &p->dump_heaps[dump->heap_first + i];
         heap->is_counted = !heap->is_carved;
+        heap->is_inside = heap->is_carved;
         if (heap->is_counted && heap->alloc.bytes + heap->live.bytes > 0) {
             widen_total(&dump->live, heap);
             widen_total(&dump->alloc, heap);

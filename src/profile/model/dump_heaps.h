@@ -30,11 +30,7 @@
 
 #include "profile/model/profile.h"
 
-/*
- * Chooses heaps: is_chosen has an element for each of the profile's heaps. May be called once. The
- * threads of a process, whose figures contain all its heaps, are dropped if a primary heap that has
- * figures is not counted.
- */
+/* Chooses heaps: is_chosen has an element for each of the profile's heaps. May be called once. */
 void hs_profile_choose_heaps(struct hs_profile *p, const bool *is_chosen);
 
 /* The heap of a dump; NULL: the dump says nothing of it. */

@@ -154,6 +154,7 @@ struct hs_profile_dump_heap {
     bool has_own_samples; /* the program chose the samples: counts are numbers of samples */
     bool has_peak;
     bool is_counted;                /* the figures of the dump contain it: dump_heaps.h */
+    bool is_inside;                 /* it lies in a heap that is counted */
     uint64_t interval_bytes;        /* in force; 0: unknown, or nothing was recorded */
     uint64_t interval_widest_bytes; /* the widest at which its samples were taken */
     struct hs_amount live, alloc;
@@ -197,7 +198,7 @@ struct hs_profile_dump {
     bool is_inherited_known;
     /* a forked process, which began with the blocks of its parent */
     bool has_inherited;
-    uint64_t sample_count;
+    uint64_t sample_count; /* 0 also when only some heaps are counted and it is not known */
     uint64_t free_count;   /* recorded allocations that were freed */
     uint64_t replay_count; /* stacks found by replay, without a walk */
     uint64_t walk_count;   /* stacks walked frame by frame */

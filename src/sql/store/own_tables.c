@@ -68,6 +68,27 @@ static void add_dumps(struct hs_sql_store *store, const struct hs_profile *p)
     }
 }
 
+static void add_heaps(struct hs_sql_store *store, const struct hs_profile *p)
+{
+    for (uint32_t i = 0; i < p->dump_count && store->err == 0; i++) {
+        const struct hs_profile_dump *d = &p->dumps[i];
+        for (uint32_t k = 0; k < d->heaps_n; k++) {
+            const struct hs_profile_dump_heap *heap = &p->dump_heaps[d->heap_first + k];
+            struct figures live = figures_of(&heap->live, heap->interval_bytes, true),
+                           alloc = figures_of(&heap->alloc, heap->interval_bytes, true),
+                           peak = figures_of(&heap->peak, heap->interval_bytes, heap->has_peak);
+            HS_SQL_ADD(store, HS_SQL_OWN_HEAPS, i, text_of(store, p, p->heaps[heap->heap]),
+                       heap->is_carved,
+                       heap->parent == HS_PROFILE_NO_HEAP
+                           ? HS_ROWS_NULL
+                           : text_of(store, p, p->heaps[heap->parent]),
+                       heap->has_own_samples, (int64_t)heap->interval_bytes,
+                       heap->has_peak ? null_if_0(heap->peak_time_ns) : HS_ROWS_NULL,
+                       FIGURE_CELLS(live), FIGURE_CELLS(alloc), FIGURE_CELLS(peak));
+        }
+    }
+}
+
 /* --- rows that stay in the profile --- */
 
 struct hs_own_tables {
@@ -170,7 +191,7 @@ static int64_t node_cell(void *ctx, uint32_t row, uint32_t cell)
     return own->kinds[frame->kind & 3];
 }
 
-enum sample_cell { SAMPLE_DUMP, SAMPLE_NODE, SAMPLE_HEAP, SAMPLE_AMOUNTS };
+enum sample_cell { SAMPLE_DUMP, SAMPLE_NODE, SAMPLE_HEAP, SAMPLE_IS_CARVED, SAMPLE_AMOUNTS };
 
 /* Figures and their confidence intervals are computed together: up to three times six values for a
  * row. Only those that a query reads are computed. */
@@ -208,6 +229,9 @@ static int64_t sample_cell(void *ctx, uint32_t row, uint32_t cell)
         return row_of_node(own, s->node);
     case SAMPLE_HEAP:
         return own->texts[p->heaps[s->heap]];
+    case SAMPLE_IS_CARVED:
+        /* Samples of carved heaps stand behind those of the primary heaps. */
+        return row - own->firsts[own->dump] >= d->samples_n;
     default:
         return figure_cell(own, d, s, cell - SAMPLE_AMOUNTS);
     }
@@ -260,7 +284,7 @@ static void set_rows(struct hs_sql_store *store, struct hs_own_tables *own)
     }
     for (uint32_t i = 0; i < p->dump_count; i++) {
         own->firsts[i] = (uint32_t)count;
-        count += p->dumps[i].samples_n;
+        count += (uint64_t)p->dumps[i].samples_n + p->dumps[i].aside_n;
     }
     own->firsts[p->dump_count] = (uint32_t)count;
     if (count > INT32_MAX) {
@@ -332,6 +356,7 @@ struct hs_own_tables *hs_own_tables_new(struct hs_sql_store *store, struct hs_pr
     own->row = UINT32_MAX;
     add_processes(store, profile);
     add_dumps(store, profile);
+    add_heaps(store, profile);
     add_threads_losses_changes(store, profile);
     set_rows(store, own);
     return own;

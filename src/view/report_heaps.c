@@ -1,0 +1,182 @@
+/*
+ * The heaps of the report: which ones its figures contain, and what each has. See report_parts.h.
+ *
+ *     2 heaps are added up: libc.malloc (10.0 MiB allocated), gpu (4.00 MiB); pool (2.00 MiB) lies
+ *     inside and is not added
+ *
+ *     Heaps
+ *         live  allocated      peak   share  objects  interval  heap
+ *     8.00 MiB   10.0 MiB  9.00 MiB  66.7 %    8,192    exact   libc.malloc
+ *     4.00 MiB   4.00 MiB  4.00 MiB  33.3 %       64  64.0 KiB  gpu
+ *     1.00 MiB   2.00 MiB  1.50 MiB  12.5 %       16    exact   pool  of libc.malloc
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/analyse/heap_sums.h"
+#include "rt/base.h"
+#include "util/json.h"
+#include "view/report_parts.h"
+
+void hs_report_write_heap_words(struct hs_report *report)
+{
+    struct hs_buf text = HS_BUF_INIT;
+    struct hs_heap_sum *sums;
+    uint32_t count, counted = 0;
+    if (hs_heap_sums_of(&report->selection, &sums, &count) == 0) {
+        for (uint32_t i = 0; i < count; i++) {
+            counted += sums[i].is_counted;
+        }
+        free(sums);
+    }
+    if (hs_heap_sums_describe(&report->selection, &text) > 1) {
+        /* Only of registered heaps it is known where their memory comes from. */
+        hs_buf_str(&text, counted > 1
+                              ? "; memory that one of them takes from another is counted in both"
+                              : "");
+        hs_report_write_wrapped(report, "  ", hs_buf_text(&text));
+    }
+    report->buf->err = report->buf->err ? report->buf->err : text.err;
+    hs_buf_deinit(&text);
+}
+
+static const struct hs_amount *amount_of(const struct hs_report *report,
+                                         const struct hs_heap_sum *sum)
+{
+    enum hs_quantity quantity = hs_views[report->view].quantity;
+    return quantity == HS_QUANTITY_LIVE    ? &sum->live
+           : quantity == HS_QUANTITY_ALLOC ? &sum->alloc
+                                           : &sum->peak;
+}
+
+/* Writes what the share is a share of, where that is not the total, and what else is special. */
+static void write_note(const struct hs_report *report, const struct hs_heap_sum *sum,
+                       const struct hs_heap_sum *whole, struct hs_buf *note)
+{
+    if (sum->is_carved && whole->name != 0) {
+        hs_buf_printf(note, "of %s", hs_profile_string(report->profile, whole->name));
+    } else if (sum->is_carved) {
+        hs_buf_str(note, "of all primary heaps; its parent is not known");
+    } else if (!sum->is_counted) {
+        hs_buf_str(note, "left out");
+    }
+    if (sum->has_own_samples) {
+        hs_buf_printf(note, "%scounts are numbers of samples", note->bytes > 0 ? "; " : "");
+    }
+}
+
+static void add_row(const struct hs_report *report, struct hs_table *table,
+                    const struct hs_heap_sum *sums, uint32_t count, const struct hs_heap_sum *sum)
+{
+    char text[HS_FORMAT_INTERVAL_BYTES];
+    struct hs_buf note = HS_BUF_INIT;
+    struct hs_heap_sum whole;
+    bool is_part = hs_heap_sums_whole(sums, count, sum, &whole);
+    double of = is_part           ? hs_report_value(report, amount_of(report, &whole))
+                : sum->is_counted ? hs_report_value(report, &report->total)
+                                  : 0;
+    const char *name = hs_profile_string(report->profile, sum->name);
+    hs_table_cell(table, "%s", hs_format_value(text, false, sum->live.bytes));
+    hs_table_cell(table, "%s", hs_format_value(text, false, sum->alloc.bytes));
+    hs_format_value(text, false, sum->peak.bytes);
+    hs_table_cell(table, "%s", report->selection.has_peak ? text : "");
+    hs_human_share(text, hs_report_value(report, amount_of(report, sum)), of);
+    hs_table_cell(table, "%s", of > 0 ? text : "");
+    hs_table_cell(table, "%s", hs_format_value(text, true, sum->live.count));
+    hs_human_bytes(text, (double)sum->interval_max_bytes);
+    hs_table_cell(table, "%s",
+                  sum->interval_max_bytes == 0   ? "unknown"
+                  : sum->interval_max_bytes == 1 ? "exact"
+                                                 : text);
+    hs_table_cell(table, "%s", name[0] ? name : "unknown");
+    write_note(report, sum, &whole, &note);
+    hs_table_cell(table, "%s", hs_buf_text(&note));
+    hs_buf_deinit(&note);
+}
+
+void hs_report_write_heaps(struct hs_report *report)
+{
+    static const struct hs_table_column columns[] = {
+        { "live", HS_TABLE_RIGHT },    { "allocated", HS_TABLE_RIGHT },
+        { "peak", HS_TABLE_RIGHT },    { "share", HS_TABLE_RIGHT },
+        { "objects", HS_TABLE_RIGHT }, { "interval", HS_TABLE_RIGHT },
+        { "heap", HS_TABLE_TEXT },     { "", HS_TABLE_NOTE },
+    };
+    struct hs_heap_sum *sums;
+    uint32_t count;
+    int err = hs_heap_sums_of(&report->selection, &sums, &count);
+    if (err < 0) {
+        report->buf->err = report->buf->err ? report->buf->err : err;
+        return;
+    }
+    if (count > 1) {
+        struct hs_table table;
+        hs_table_init(&table, columns, HS_COUNT_OF(columns));
+        for (uint32_t i = 0; i < count; i++) {
+            add_row(report, &table, sums, count, &sums[i]);
+        }
+        hs_report_heading(
+            report, "Heaps",
+            hs_views[report->view].quantity == HS_QUANTITY_LIVE    ? "share: of what is live"
+            : hs_views[report->view].quantity == HS_QUANTITY_ALLOC ? "share: of what was allocated"
+                                                                   : "share: of the peak");
+        hs_table_write(&table, report->buf,
+                       &(struct hs_table_style){ .indent = 2,
+                                                 .columns = report->options->columns,
+                                                 .has_colour = report->options->has_colour,
+                                                 .has_titles = true,
+                                                 .give_way = "5 4 2 1" });
+        hs_table_deinit(&table);
+    }
+    free(sums);
+}
+
+/* --- JSON --- */
+
+static void write_json(const struct hs_selection *selection, struct hs_json *json,
+                       const struct hs_heap_sum *sums, uint32_t count,
+                       const struct hs_heap_sum *sum)
+{
+    const struct hs_profile *p = selection->profile;
+    struct hs_heap_sum whole;
+    hs_json_open(json, '{');
+    hs_json_kv_string(json, "name", hs_profile_string(p, sum->name));
+    hs_json_kv_bool(json, "is_counted", sum->is_counted);
+    hs_json_kv_bool(json, "is_carved", sum->is_carved);
+    if (sum->is_carved && sum->parent != HS_PROFILE_NO_HEAP) {
+        hs_json_kv_string(json, "parent", hs_profile_string(p, p->heaps[sum->parent]));
+    }
+    if (sum->has_own_samples) {
+        hs_json_kv_bool(json, "has_own_samples", true);
+    }
+    if (sum->interval_max_bytes > 0) {
+        hs_json_kv_uint(json, "interval_bytes", sum->interval_max_bytes);
+    }
+    if (hs_heap_sums_whole(sums, count, sum, &whole) && whole.live.bytes > 0) {
+        hs_json_kv_double(json, "share_of_parent", sum->live.bytes / whole.live.bytes);
+    }
+    hs_report_json_amount(json, "live", &sum->live);
+    hs_report_json_amount(json, "alloc", &sum->alloc);
+    if (selection->has_peak) {
+        hs_report_json_amount(json, "peak", &sum->peak);
+    }
+    hs_json_close(json, '}');
+}
+
+int hs_report_json_heaps(const struct hs_selection *selection, struct hs_json *json)
+{
+    struct hs_heap_sum *sums;
+    uint32_t count;
+    int err = hs_heap_sums_of(selection, &sums, &count);
+    if (err < 0) {
+        return err;
+    }
+    hs_json_key(json, "heaps");
+    hs_json_open(json, '[');
+    for (uint32_t i = 0; i < count; i++) {
+        write_json(selection, json, sums, count, &sums[i]);
+    }
+    hs_json_close(json, ']');
+    free(sums);
+    return 0;
+}
