@@ -77,7 +77,7 @@ HEAPSCOPE_API int heapscope_take_snapshot(const char *name);
 struct heapscope_stats {
     uint64_t allocated_bytes;
     uint64_t deallocated_bytes; /* of a thread: HEAPSCOPE_UNKNOWN */
-    uint64_t is_exact; /* 1: every allocation was recorded; 0: the bytes are estimates */
+    uint64_t is_exact;          /* 1: every allocation was recorded; 0: the bytes are estimates */
     uint64_t reserved[5];
 };
 #define HEAPSCOPE_UNKNOWN UINT64_MAX

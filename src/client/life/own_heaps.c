@@ -12,6 +12,7 @@
 #include "client/patch/own_hook_table.h"
 #include "client/tables/heaps.h"
 #include "fmt/allocator_functions.h"
+#include "rt/text.h"
 
 #define BASE_NAME(name, kind, whose) #name,
 static const char *const base_names[] = { HS_ALLOCATOR_FUNCTIONS(BASE_NAME) };
@@ -20,7 +21,7 @@ static const char *const base_names[] = { HS_ALLOCATOR_FUNCTIONS(BASE_NAME) };
 static size_t prefix_len(const char *name, const char *base_name)
 {
     size_t len = strlen(name), base_len = strlen(base_name);
-    return len > base_len && strcmp(name + len - base_len, base_name) == 0 ? len - base_len : 0;
+    return len > base_len && hs_text_is_same(name + len - base_len, base_name) ? len - base_len : 0;
 }
 
 /* Writes the name of the heap of a set of hooks. False: the set is not used, or has no prefix. */
