@@ -67,17 +67,18 @@ static void test_order(void **state)
     hs_rows_init(&rows, "t", "id # a int b int");
     static const int64_t values[] = { 5, HS_ROWS_NULL, -3, INT64_MAX, 70000, 5, -70000 };
     static const uint32_t sorted[] = { 1, 6, 2, 0, 5, 4, 3 };
+    const struct hs_rows_texts texts = { .count = 0, .compare = NULL, .ctx = NULL };
     uint32_t row;
     for (size_t i = 0; i < 7; i++) {
         assert_int_equal(hs_rows_add(&rows, (const int64_t[]){ values[i], (int64_t)i % 2 }, &row),
                          0);
     }
-    const struct hs_rows_order *order = hs_rows_order(&rows, (const uint8_t[]){ 1 }, 1);
+    const struct hs_rows_order *order = hs_rows_order(&rows, (const uint8_t[]){ 1 }, 1, &texts);
     assert_non_null(order);
     assert_memory_equal(order->rows, sorted, sizeof(sorted));
-    assert_ptr_equal(hs_rows_order(&rows, (const uint8_t[]){ 1 }, 1), order);
+    assert_ptr_equal(hs_rows_order(&rows, (const uint8_t[]){ 1 }, 1, &texts), order);
     static const uint32_t by_both[] = { 6, 2, 0, 4, 1, 5, 3 };
-    order = hs_rows_order(&rows, (const uint8_t[]){ 2, 1 }, 2);
+    order = hs_rows_order(&rows, (const uint8_t[]){ 2, 1 }, 2, &texts);
     assert_non_null(order);
     assert_memory_equal(order->rows, by_both, sizeof(by_both));
     hs_rows_deinit(&rows);
@@ -88,6 +89,7 @@ static sqlite3 *open_store(void)
     struct hs_sql_store *store = hs_sql_store_new();
     sqlite3 *db;
     assert_non_null(store);
+    hs_sql_store_str(store, "odd"); /* ids of texts are not in the order of texts */
     for (int64_t i = 0; i < ROWS; i++) {
         int64_t name = hs_sql_store_str(store, i % 2 ? "odd" : "even");
         HS_SQL_ADD(store, HS_SQL_FRAME, name, i % 10, i, HS_ROWS_NULL, HS_ROWS_NULL, HS_ROWS_NULL);
@@ -154,6 +156,24 @@ static void test_queries(void **state)
         { "SELECT group_concat(name) = 'even,even' FROM (SELECT name FROM f ORDER BY name LIMIT 2)",
           1 },
         { "SELECT count(*) FROM (SELECT DISTINCT name, mapping FROM f)", 10 },
+        /* "odd" was stored before "even". */
+        { "SELECT group_concat(name) = 'even,odd' FROM (SELECT name FROM f GROUP BY name ORDER BY "
+          "name)",
+          1 },
+        { "SELECT group_concat(name) = 'odd,even' FROM (SELECT name FROM f GROUP BY name ORDER BY "
+          "name DESC)",
+          1 },
+        { "SELECT group_concat(name || n) = 'even500,odd500' FROM (SELECT name, count(*) AS n FROM "
+          "f GROUP BY 1 ORDER BY 1)",
+          1 },
+        { "SELECT group_concat(m) = '9,8,7,6,5,4,3,2,1,0' FROM (SELECT mapping AS m FROM f GROUP "
+          "BY "
+          "mapping ORDER BY mapping DESC)",
+          1 },
+        { "SELECT group_concat(name || m) = 'even0,even2,even4,even6,even8,odd1,odd3,odd5,odd7,"
+          "odd9' FROM (SELECT name, mapping AS m FROM f GROUP BY name, mapping ORDER BY name, "
+          "mapping)",
+          1 },
         { "SELECT sum(id = k) FROM (SELECT id, row_number() OVER (ORDER BY mapping, id) - 1 AS k "
           "FROM f)",
           10 },

@@ -153,63 +153,111 @@ uint32_t hs_rows_next(const struct hs_rows *rows, uint32_t column, uint32_t row,
     return follow(rows, column, rows->indexes[column].next[row], value);
 }
 
-/* A stable sort by one column, 16 bits at a time; `spare` and `counts` are scratch. */
-static void sort_by(const struct hs_rows *rows, uint32_t column, uint32_t *order, uint32_t *spare,
-                    uint32_t *counts)
+/* Scratch of a sort. */
+struct sorter {
+    const struct hs_rows *rows;
+    const struct hs_rows_texts *texts;
+    uint32_t
+        *ranks; /* by text id, of the texts of one column: their place in the order of strings */
+    uint32_t *used;  /* ids of these texts */
+    uint32_t *spare; /* by row */
+    uint32_t *counts;
+};
+
+/* The value by which a row is sorted. */
+static int64_t key_of(const struct sorter *s, uint32_t row, uint32_t column)
 {
+    int64_t value = hs_rows_get(s->rows, row, column);
+    bool is_ranked = s->rows->columns[column].type == HS_ROWS_TEXT && value >= 0 &&
+                     value < (int64_t)s->texts->count;
+    return is_ranked ? (int64_t)s->ranks[value] : value;
+}
+
+/* Finds the ranks of the texts that a column has. */
+static void rank_texts(struct sorter *s, uint32_t column)
+{
+    uint32_t used_count = 0;
+    memset(s->ranks, 0, ((size_t)s->texts->count + 1) * sizeof(s->ranks[0]));
+    for (uint32_t row = 0; row < s->rows->count; row++) {
+        int64_t value = hs_rows_get(s->rows, row, column);
+        if (value >= 0 && value < (int64_t)s->texts->count && s->ranks[value] == 0) {
+            s->ranks[value] = 1;
+            s->used[used_count++] = (uint32_t)value;
+        }
+    }
+    if (used_count > 0) {
+        qsort_r(s->used, used_count, sizeof(s->used[0]), s->texts->compare, s->texts->ctx);
+    }
+    for (uint32_t i = 0; i < used_count; i++) {
+        s->ranks[s->used[i]] = i;
+    }
+}
+
+/* A stable sort by one column, 16 bits at a time. */
+static void sort_by(struct sorter *s, uint32_t column, uint32_t *order)
+{
+    const struct hs_rows *rows = s->rows;
     /* Shifts signed numbers so that their order is that of unsigned ones. */
     const uint64_t sign = UINT64_C(1) << 63;
     uint64_t least = UINT64_MAX, most = 0;
+    if (rows->columns[column].type == HS_ROWS_TEXT) {
+        rank_texts(s, column);
+    }
     for (uint32_t row = 0; row < rows->count; row++) {
-        uint64_t value = (uint64_t)hs_rows_get(rows, row, column) ^ sign;
+        uint64_t value = (uint64_t)key_of(s, row, column) ^ sign;
         least = value < least ? value : least;
         most = value > most ? value : most;
     }
     uint64_t range = most > least ? most - least : 0;
     for (unsigned shift = 0; shift < 64 && range >> shift > 0; shift += DIGIT_BITS) {
-        memset(counts, 0, (DIGIT_COUNT + 1) * sizeof(*counts));
+        memset(s->counts, 0, (DIGIT_COUNT + 1) * sizeof(*s->counts));
         for (uint32_t i = 0; i < rows->count; i++) {
-            uint64_t value = ((uint64_t)hs_rows_get(rows, i, column) ^ sign) - least;
-            counts[(value >> shift & (DIGIT_COUNT - 1)) + 1]++;
+            uint64_t value = ((uint64_t)key_of(s, i, column) ^ sign) - least;
+            s->counts[(value >> shift & (DIGIT_COUNT - 1)) + 1]++;
         }
         for (uint32_t i = 1; i <= DIGIT_COUNT; i++) {
-            counts[i] += counts[i - 1];
+            s->counts[i] += s->counts[i - 1];
         }
         for (uint32_t i = 0; i < rows->count; i++) {
-            uint64_t value = ((uint64_t)hs_rows_get(rows, order[i], column) ^ sign) - least;
-            spare[counts[value >> shift & (DIGIT_COUNT - 1)]++] = order[i];
+            uint64_t value = ((uint64_t)key_of(s, order[i], column) ^ sign) - least;
+            s->spare[s->counts[value >> shift & (DIGIT_COUNT - 1)]++] = order[i];
         }
-        memcpy(order, spare, rows->count * sizeof(*order));
+        memcpy(order, s->spare, rows->count * sizeof(*order));
     }
 }
 
 static struct hs_rows_order *make_order(const struct hs_rows *rows, const uint8_t *columns,
-                                        uint32_t column_count)
+                                        uint32_t column_count, const struct hs_rows_texts *texts)
 {
     struct hs_rows_order *order =
         malloc(sizeof(*order) + ((size_t)rows->count + 1) * sizeof(order->rows[0]));
-    uint32_t *spare = malloc(((size_t)rows->count + 1) * sizeof(*spare));
-    uint32_t *counts = malloc((DIGIT_COUNT + 1) * sizeof(*counts));
-    if (order && spare && counts) {
+    struct sorter s = { .rows = rows, .texts = texts };
+    s.ranks = malloc(((size_t)texts->count + 1) * sizeof(*s.ranks));
+    s.used = malloc(((size_t)texts->count + 1) * sizeof(*s.used));
+    s.spare = malloc(((size_t)rows->count + 1) * sizeof(*s.spare));
+    s.counts = malloc((DIGIT_COUNT + 1) * sizeof(*s.counts));
+    if (order && s.ranks && s.used && s.spare && s.counts) {
         *order = (struct hs_rows_order){ .column_count = column_count };
         memcpy(order->columns, columns, column_count);
         for (uint32_t row = 0; row < rows->count; row++) {
             order->rows[row] = row;
         }
         for (uint32_t i = column_count; i-- > 0;) {
-            sort_by(rows, columns[i], order->rows, spare, counts);
+            sort_by(&s, columns[i], order->rows);
         }
     } else {
         free(order);
         order = NULL;
     }
-    free(spare);
-    free(counts);
+    free(s.ranks);
+    free(s.used);
+    free(s.spare);
+    free(s.counts);
     return order;
 }
 
 const struct hs_rows_order *hs_rows_order(struct hs_rows *rows, const uint8_t *columns,
-                                          uint32_t column_count)
+                                          uint32_t column_count, const struct hs_rows_texts *texts)
 {
     if (column_count > HS_ROWS_ORDER_MAX) {
         return NULL;
@@ -220,7 +268,7 @@ const struct hs_rows_order *hs_rows_order(struct hs_rows *rows, const uint8_t *c
             return known;
         }
     }
-    struct hs_rows_order *order = make_order(rows, columns, column_count);
+    struct hs_rows_order *order = make_order(rows, columns, column_count, texts);
     if (order) {
         order->next = rows->orders;
         rows->orders = order;

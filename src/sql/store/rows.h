@@ -112,10 +112,18 @@ int hs_rows_index(struct hs_rows *rows, uint32_t column);
 /* The first row with this value, and the next one after `row`; HS_ROWS_NONE: there is none. */
 uint32_t hs_rows_first(const struct hs_rows *rows, uint32_t column, int64_t value);
 uint32_t hs_rows_next(const struct hs_rows *rows, uint32_t column, uint32_t row, int64_t value);
-/* Returns all rows sorted by these columns: numbers by value, NULL first; texts by string id, so
- * that equal texts are adjacent. The list belongs to the rows. NULL: out of memory. */
+/* What the cells of texts mean: ids below `count`, and the order of their strings. */
+struct hs_rows_texts {
+    uint32_t count;
+    int (*compare)(const void *id, const void *other_id, void *ctx); /* of uint32_t, for qsort_r */
+    void *ctx;
+};
+
+/* Returns all rows sorted by these columns, NULL first. SQLite takes the rows of a GROUP BY for
+ * sorted when ORDER BY names the same columns, so texts are sorted as well. The list belongs to the
+ * rows. NULL: out of memory. */
 const struct hs_rows_order *hs_rows_order(struct hs_rows *rows, const uint8_t *columns,
-                                          uint32_t column_count);
+                                          uint32_t column_count, const struct hs_rows_texts *texts);
 /* An estimate of how many rows have the same value. */
 double hs_rows_per_value(struct hs_rows *rows, uint32_t column);
 

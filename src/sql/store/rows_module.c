@@ -146,15 +146,16 @@ static void plan_lookup(sqlite3_index_info *info, const struct hs_rows *rows, in
  * letter per column. Empty: they cannot. */
 static void order_letters(sqlite3_index_info *info, const struct hs_rows *rows, char *letters)
 {
-    /* Groups need no particular order; only the rows of a group must be adjacent. */
+    /* A GROUP BY may be followed by an ORDER BY of the same columns, and is not told apart from it:
+     * then SQLite takes the rows as they come. */
     bool is_grouping = info->nOrderBy > 0 && sqlite3_vtab_distinct(info) == 1;
     int count = info->nOrderBy <= (int)HS_ROWS_ORDER_MAX ? info->nOrderBy : 0;
     for (int i = 0; i < count; i++) {
         int column = info->aOrderBy[i].iColumn;
         enum hs_rows_type type = column < 0 ? HS_ROWS_REAL : rows->columns[column].type;
-        bool is_fine = is_grouping ? type != HS_ROWS_REAL
-                                   : (type == HS_ROWS_INT || type == HS_ROWS_NUMBER) &&
-                                         !info->aOrderBy[i].desc;
+        bool is_number = type == HS_ROWS_INT || type == HS_ROWS_NUMBER;
+        bool is_fine =
+            (is_number || (is_grouping && type == HS_ROWS_TEXT)) && !info->aOrderBy[i].desc;
         if (!is_fine) {
             count = 0;
             break;
@@ -287,14 +288,28 @@ static enum wanted wanted_value(const struct table *table, uint32_t column, sqli
                : WANT_NOTHING;
 }
 
-static int begin_order(struct cursor *cursor, struct hs_rows *rows, const char *letters)
+/* As SQLite compares texts: byte by byte. */
+static int compare_texts(const void *id, const void *other_id, void *ctx)
 {
+    size_t bytes, other_bytes;
+    const char *text = hs_sql_store_text(ctx, *(const uint32_t *)id, &bytes);
+    const char *other = hs_sql_store_text(ctx, *(const uint32_t *)other_id, &other_bytes);
+    int result = memcmp(text, other, bytes < other_bytes ? bytes : other_bytes);
+    return result != 0 ? result : (bytes > other_bytes) - (bytes < other_bytes);
+}
+
+static int begin_order(struct cursor *cursor, struct hs_sql_store *store, struct hs_rows *rows,
+                       const char *letters)
+{
+    const struct hs_rows_texts texts = { .count = store->text_ids.count,
+                                         .compare = compare_texts,
+                                         .ctx = store };
     uint8_t columns[HS_ROWS_ORDER_MAX];
     uint32_t count = 0;
     for (; letters[count] != '\0' && count < HS_ROWS_ORDER_MAX; count++) {
         columns[count] = (uint8_t)(letters[count] - 'a');
     }
-    cursor->order = hs_rows_order(rows, columns, count);
+    cursor->order = hs_rows_order(rows, columns, count, &texts);
     if (!cursor->order) {
         return SQLITE_NOMEM;
     }
@@ -316,7 +331,7 @@ static int filter(sqlite3_vtab_cursor *base, int plan, const char *letters, int 
     cursor->order = NULL;
     cursor->row = table->rows->count > 0 ? 0 : HS_ROWS_NONE;
     if (plan == PLAN_ORDER && letters) {
-        return begin_order(cursor, table->rows, letters);
+        return begin_order(cursor, table->store, table->rows, letters);
     }
     if (plan <= PLAN_ALL || argc < 1) {
         return SQLITE_OK;
