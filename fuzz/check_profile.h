@@ -52,6 +52,35 @@ static void check_tree(const struct hs_profile *p)
     }
 }
 
+static void check_samples(const struct hs_profile *p, const struct hs_profile_sample *samples,
+                          uint32_t count)
+{
+    for (uint32_t k = 0; k < count; k++) {
+        const struct hs_profile_sample *sample = &samples[k];
+        check(sample->node < p->node_count && sample->heap < p->heap_count);
+        check(k == 0 || sample[-1].node < sample->node ||
+              (sample[-1].node == sample->node && sample[-1].heap < sample->heap));
+        check_amount(&sample->live);
+        check_amount(&sample->alloc);
+        check_amount(&sample->peak);
+    }
+}
+
+static void check_heaps(const struct hs_profile *p, const struct hs_profile_dump *dump)
+{
+    check((uint64_t)dump->heap_first + dump->heaps_n <= p->dump_heap_count);
+    for (uint32_t k = 0; k < dump->heaps_n; k++) {
+        const struct hs_profile_dump_heap *heap = &p->dump_heaps[dump->heap_first + k];
+        check(heap->heap < p->heap_count && (k == 0 || heap[-1].heap < heap->heap));
+        check(heap->parent == HS_PROFILE_NO_HEAP ||
+              (heap->is_carved && heap->parent < p->heap_count));
+        check(!heap->is_counted || !heap->is_inside);
+        check_amount(&heap->live);
+        check_amount(&heap->alloc);
+        check_amount(&heap->peak);
+    }
+}
+
 static void check_dumps(const struct hs_profile *p)
 {
     for (uint32_t i = 0; i < p->process_count; i++) {
@@ -64,18 +93,15 @@ static void check_dumps(const struct hs_profile *p)
     for (uint32_t i = 0; i < p->dump_count; i++) {
         const struct hs_profile_dump *dump = &p->dumps[i];
         check(dump->process < p->process_count);
-        check((uint64_t)dump->sample_first + dump->samples_n <= p->sample_count);
+        check((uint64_t)dump->sample_first + dump->samples_n + dump->aside_n <= p->sample_count);
         check_amount(&dump->live);
         check_amount(&dump->alloc);
         check_amount(&dump->peak);
-        for (uint32_t k = 0; k < dump->samples_n; k++) {
-            const struct hs_profile_sample *sample = &p->samples[dump->sample_first + k];
-            check(sample->node < p->node_count && sample->heap < p->heap_count);
-            check(k == 0 || sample[-1].node < sample->node ||
-                  (sample[-1].node == sample->node && sample[-1].heap < sample->heap));
-            check_amount(&sample->live);
-            check_amount(&sample->alloc);
-            check_amount(&sample->peak);
+        check_heaps(p, dump);
+        if (p->sample_count > 0) {
+            const struct hs_profile_sample *first = &p->samples[dump->sample_first];
+            check_samples(p, first, dump->samples_n);
+            check_samples(p, first + dump->samples_n, dump->aside_n);
         }
     }
     for (uint32_t i = 0; i < p->thread_count; i++) {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "check_profile.h"
+#include "profile/model/dump_heaps.h"
 #include "profile/read/load.h"
 
 static void check_not_below_zero(const struct hs_amount *amount)
@@ -43,6 +44,18 @@ static void check_counters(const struct hs_profile *p)
     check(next == p->counter_count);
 }
 
+/* Every other heap, or all but every fourth. */
+static void choose_some(struct hs_profile *p, size_t size)
+{
+    bool *is_chosen = calloc((size_t)p->heap_count + 1, sizeof(*is_chosen));
+    check(is_chosen != NULL);
+    for (uint32_t i = 0; i < p->heap_count; i++) {
+        is_chosen[i] = size % 2 ? i % 2 == (size / 2) % 2 : i % 4 != (size / 2) % 4;
+    }
+    hs_profile_choose_heaps(p, is_chosen);
+    free(is_chosen);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -55,6 +68,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (report.kind == HS_LOAD_TRACE) {
             check_signs(profile);
         }
+        choose_some(profile, size);
+        check_profile(profile);
     }
     hs_profile_free(profile);
     return 0;

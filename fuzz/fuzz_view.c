@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/analyse/heap_choice.h"
 #include "profile/read/load.h"
 #include "util/buf.h"
 #include "view/folded.h"
@@ -56,6 +57,23 @@ static void report(const struct hs_profile *profile, enum hs_report_form form, e
     finish(&buf);
 }
 
+/* Chooses the heaps that have a name with this letter. */
+static void choose(struct hs_profile *profile, uint8_t letter)
+{
+    const char pattern[] = { '*', letter > ' ' && letter < 0x7F ? (char)letter : 'l', '*', '\0' };
+    const char *const texts[] = { pattern };
+    const struct hs_heap_patterns patterns = { texts, 1 };
+    static int text;
+    struct hs_buf missing;
+    hs_buf_init(&missing, NULL, NULL);
+    if (hs_heap_choice_apply(profile, &patterns, NULL, &missing) == 0 && missing.bytes > 0) {
+        look(&text, missing.data, missing.bytes);
+    }
+    hs_buf_deinit(&missing);
+    report(profile, HS_REPORT_TEXT, HS_VIEW_AUTO, 5);
+    report(profile, HS_REPORT_JSON, HS_VIEW_PEAK, 5);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
@@ -81,6 +99,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     (void)hs_massif_write(profile, &last, &buf);
     (void)hs_json_lines_write(profile, &last, &buf);
     finish(&buf);
+    choose(profile, bytes > 0 ? data[bytes - 1] : 0);
     hs_profile_free(profile);
     return 0;
 }

@@ -268,10 +268,21 @@ static void write_before(struct hs_report *report)
     hs_buf_deinit(&text);
 }
 
+/* In an exact profile, the allocations in the heaps that are counted; else the samples. */
+static uint64_t count_recorded(const struct hs_selection *s)
+{
+    bool has_others = false;
+    for (uint32_t i = 0; i < s->dump_count; i++) {
+        has_others |= s->profile->dumps[s->dumps[i]].aside_n > 0;
+    }
+    bool is_exact = s->interval_max_bytes == 1 && !s->is_sampled && !s->alloc.has_sample_counts;
+    return has_others && is_exact ? (uint64_t)(s->alloc.count + 0.5) : s->sample_count;
+}
+
 /* Says "all" only where no allocation is known to be missing or invisible to the recorder. */
 static void describe_exact(const struct hs_report *report, const char *count, struct hs_buf *text)
 {
-    const char *verb = report->selection.sample_count == 1 ? "allocation was" : "allocations were";
+    const char *verb = strcmp(count, "1") == 0 ? "allocation was" : "allocations were";
     const char *whose = report->selection.dump_count == 1 ? "this process" : "these processes";
     if (hs_report_is_incomplete(report)) {
         hs_buf_printf(text,
@@ -313,7 +324,7 @@ static void write_sampling(struct hs_report *report)
     struct hs_buf text = HS_BUF_INIT;
     char interval[HS_HUMAN_BYTES];
     char count[HS_HUMAN_BYTES];
-    hs_human_exact(count, s->sample_count);
+    hs_human_exact(count, count_recorded(s));
     hs_human_bytes(interval, (double)s->interval_min_bytes);
     if (s->interval_min_bytes == 0) {
         hs_buf_str(

@@ -87,6 +87,7 @@ def test_totals_are_of_primary_heaps(heapscope, report, kinds):
     assert "40.0 % 40 exact pool of libc.malloc" in text and "25.0 % 10 exact slab/inner of pool" in text
     assert "1.2 % 5 exact lost pool of all primary heaps; its parent is not known; counts are numbers of samples" in text
     assert "75.0 % 300 64.0 KiB gpu" in text and "idle" not in text
+    assert "from 6 samples at a mean interval of 1 B to 64.0 KiB" in text
     whole = report(kinds)
     assert whole["totals"]["live"]["bytes"] == 400000 and whole["totals"]["peak"]["bytes"] == 350000
     heaps = {heap["name"]: heap for heap in whole["heaps"]}
@@ -202,8 +203,8 @@ def test_sql(heapscope, kinds):
     assert heaps["gpu"]["parent_name"] is None and heaps["gpu"]["interval_bytes"] == 65536
     assert heaps["lost pool"]["has_own_samples"] == 1 and heaps["gpu"]["live_bytes_high"] > 300000
     assert rows("SELECT SUM(live_bytes) AS n FROM heapscope_samples WHERE NOT is_carved") == [{"n": 400000}]
-    carved = rows("SELECT heap_name AS h, SUM(live_bytes) AS n FROM heapscope_samples WHERE is_carved GROUP BY heap_name")
-    assert {row["h"]: row["n"] for row in carved} == {"lost pool": 5000, "pool": 40000, "slab/inner": 10000}
+    assert rows("SELECT heap_name AS h, SUM(live_bytes) AS n FROM heapscope_samples WHERE is_carved GROUP BY 1 ORDER BY 1") == [
+        {"h": "lost pool", "n": 5000}, {"h": "pool", "n": 40000}, {"h": "slab/inner", "n": 10000}]
     assert rows("SELECT live_bytes AS n FROM heapscope_dumps") == [{"n": 400000}]
     # Perfetto's tables have each heap, as heapprofd would write it.
     live_by_heap = {row["heap_name"]: row["n"] for row in
@@ -262,3 +263,25 @@ def test_check(heapscope, kinds, one, tmp_path):
 def test_a_database_has_all_heaps(heapscope, kinds, tmp_path):
     done = heapscope("export", "-o", tmp_path / "x.db", "--heap", "pool", kinds)
     assert done.returncode == 2 and "leave out --pid, --snapshot, --heap and --view" in done.stderr
+
+
+def test_heaps_that_a_program_registers(run, target, dist, heapscope):
+    """All the way from heapscope.h: each heap as the program counts it, and none of them twice."""
+    lib = dist / "lib"
+    done = run([target("api_heaps", "-I", str(dist / "include"), "-L", str(lib), "-lheapscope", f"-Wl,-rpath,{lib}")], "-i", 1)
+    assert done.status == 0, done.stderr
+    truth = {name: tuple(map(int, figures)) for name, *figures in map(str.split, done.stdout.splitlines()[:-1])}
+    whole = done.report()
+    heaps = {heap["name"]: heap for heap in whole["heaps"]}
+    assert heaps.keys() == truth.keys() | {"libc.malloc"} and whole["is_exact"]
+    for name, figures in truth.items():
+        heap = heaps[name]
+        assert (heap["live"]["bytes"], heap["live"]["count"], heap["alloc"]["bytes"], heap["alloc"]["count"]) == figures, name
+        assert heap["is_carved"] and not heap["is_counted"] and heap["live"]["bytes"] <= heap["peak"]["bytes"] <= heap["alloc"]["bytes"]
+    assert heaps["inner"]["parent"] == "outer" and heaps["libc.malloc"]["is_counted"]
+    assert whole["totals"]["live"] == heaps["libc.malloc"]["live"] and whole["totals"]["peak"] == heaps["libc.malloc"]["peak"]
+    live_bytes = truth["slab"][0]
+    assert heapscope("check", "--heap", "slab", "--max-live", live_bytes, done.file).returncode == 0
+    assert heapscope("check", "--heap", "slab", "--max-live", live_bytes - 1, done.file).returncode == 1
+    stacks = folded(heapscope, done.file, "--heap", "slab", "--view", "alloc_space")
+    assert sum(stacks.values()) == truth["slab"][2] and all(stack.startswith("[heap slab];") for stack in stacks)

@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "heaps_fixture.h"
+#include "profile/analyse/heap_choice.h"
 #include "profile/model/builder.h"
 #include "profile/model/dump_heaps.h"
 #include "profile/read/load.h"
@@ -166,7 +167,7 @@ static void test_plain(void **state)
     hs_profile_free(p);
 }
 
-/* Later dumps of a process: a heap may be new, and its interval may change with the process's. */
+/* Later dumps of a process: a heap may be new, and have other intervals than before. */
 static void test_intervals_over_time(void **state)
 {
     (void)state;
@@ -188,13 +189,17 @@ static void test_intervals_over_time(void **state)
 
     snap = fixture_heaps(42, 5000000);
     snap->interval_bytes = 4;
-    snap->heaps[4].interval_bytes = 65536 * 4;
-    snap->changes = calloc(1, sizeof(*snap->changes));
-    snap->change_count = 1;
+    snap->heaps[4].interval_bytes = 65536 * 2;
+    snap->heaps[1].interval_bytes = 8; /* was that of the process before */
+    snap->changes = calloc(2, sizeof(*snap->changes));
+    snap->change_count = 2;
     snap->changes[0] = (struct hs_snap_change){ .from_bytes = 1, .to_bytes = 8, .rarity = 1 };
+    snap->changes[1] = (struct hs_snap_change){ .from_bytes = 8, .to_bytes = 16, .rarity = 1 };
     p = written(snap);
-    assert_int_equal(heap_of(p, "gpu")->interval_widest_bytes, 65536 * 8);
-    assert_true(fabs(heap_of(p, "gpu")->live.sampled_bytes - 100000) < 1);
+    assert_int_equal(heap_of(p, "gpu")->interval_widest_bytes, 65536 * 2);
+    assert_true(fabs(heap_of(p, "gpu")->live.sampled_bytes - 50000) < 1);
+    assert_int_equal(heap_of(p, "pool")->interval_widest_bytes, 16);
+    assert_int_equal(heap_of(p, "libc.malloc")->interval_widest_bytes, 16);
     hs_profile_free(p);
 }
 
@@ -276,6 +281,55 @@ static void test_broken_heaps(void **state)
     hs_profile_free(p);
 }
 
+/* What --heap accepts, and what it says of names that no heap has. */
+static void test_patterns(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *texts[2];
+        size_t count;
+        double live;
+        const char *missing;
+    } cases[] = {
+        { { "pool" }, 1, 40000, "" },
+        { { "p?ol,gpu" }, 1, 340000, "" },
+        { { "pool", "g*" }, 2, 340000, "" },
+        { { "*" }, 1, 400000, "" },
+        { { "slab*" }, 1, 10000, "" },
+        { { "[op]ool,slab[/]inner" }, 1, 40000, "" },
+        { { "", NULL }, 0, 400000, "" },
+        { { "nope,pool" }, 1, 400000, "nope" },
+        { { "pool", "a*,b" }, 2, 400000, "a*" },
+        { { "pool," }, 1, 400000, "(no name)" },
+        { { "POOL" }, 1, 400000, "POOL" },
+        { { "a\x1b" }, 1, 400000, "a\xef\xbf\xbd" }, /* no escape sequence */
+    };
+    struct hs_profile *other = written(fixture_heaps(43, 5000000));
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct hs_heap_patterns patterns = { cases[i].texts, cases[i].count };
+        struct hs_profile *p = written(fixture_heaps(42, 5000000));
+        struct hs_buf missing = HS_BUF_INIT;
+        assert_int_equal(hs_heap_choice_apply(p, &patterns, NULL, &missing), 0);
+        assert_string_equal(hs_buf_text(&missing), cases[i].missing);
+        assert_true(p->dumps[0].live.bytes == cases[i].live);
+        hs_buf_deinit(&missing);
+        hs_profile_free(p);
+    }
+    /* A heap of another profile only: nothing of this one. */
+    struct hs_profile *p = written(fixture_snapshot(42, 2000000, 5000000));
+    const struct hs_heap_patterns pool = { (const char *const[]){ "pool" }, 1 };
+    struct hs_buf text = HS_BUF_INIT;
+    assert_int_equal(hs_heap_choice_apply(p, &pool, other, &text), 0);
+    assert_int_equal(text.bytes, 0);
+    assert_int_equal(hs_heap_choice_apply(p, &pool, NULL, NULL), 0);
+    hs_heap_choice_list(other, &text);
+    assert_string_equal(hs_buf_text(&text),
+                        "libc.malloc, pool, slab/inner, lost pool, gpu and idle");
+    hs_buf_deinit(&text);
+    hs_profile_free(p);
+    hs_profile_free(other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -286,6 +340,7 @@ int main(void)
         cmocka_unit_test(test_names_that_occur_twice),
         cmocka_unit_test(test_many_names),
         cmocka_unit_test(test_broken_heaps),
+        cmocka_unit_test(test_patterns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,28 +24,22 @@ struct hs_load_heap_list {
     bool has_intervals; /* a heap has had an interval of its own */
 };
 
-static uint64_t in_proportion(uint64_t interval_bytes, uint64_t part, uint64_t whole)
-{
-    double scaled =
-        whole > 0 ? (double)interval_bytes * (double)part / (double)whole : (double)interval_bytes;
-    return scaled < 1 ? 1 : scaled < 1e18 ? (uint64_t)scaled : (uint64_t)1e18;
-}
-
 uint32_t hs_load_heaps_id(struct hs_load *load, const struct hs_load_heap_list *list, uint32_t idx)
 {
     return list && idx < list->count ? list->ids[idx] : hs_builder_heap(load->builder, "unknown");
 }
 
-/* Sets the intervals of a heap that has one of its own. */
+/* Sets the intervals of a heap, as the top of load_heaps.h says. */
 static void set_intervals(struct hs_profile_dump_heap *heap, uint64_t *narrowest_bytes,
                           const Hs__Pb__HsDump *dump)
 {
-    struct hs_load_intervals of_process = hs_load_intervals_of(dump);
-    uint64_t now = heap->interval_bytes;
-    uint64_t low = in_proportion(now, of_process.narrowest_bytes, dump->interval_bytes);
-    uint64_t high = in_proportion(now, of_process.widest_bytes, dump->interval_bytes);
-    low = now < low ? now : low;
-    heap->interval_widest_bytes = now > high ? now : high;
+    uint64_t low = heap->interval_bytes;
+    heap->interval_widest_bytes = heap->interval_bytes;
+    if (hs_load_intervals_have(dump, heap->interval_bytes)) {
+        struct hs_load_intervals of_process = hs_load_intervals_of(dump);
+        low = of_process.narrowest_bytes;
+        heap->interval_widest_bytes = of_process.widest_bytes;
+    }
     *narrowest_bytes = *narrowest_bytes != 0 && *narrowest_bytes < low ? *narrowest_bytes : low;
 }
 

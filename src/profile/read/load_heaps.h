@@ -1,9 +1,10 @@
 /*
  * Reads what heapscope's own packets say of the heaps of a process: HsHeap.
  *
- * The intervals of a heap are its own. They are taken to have changed together with that of the
- * process, by the same factor, because budgets widen all of them; a heap of which that is not true
- * has the wider of the two results as its widest interval, and the narrower one as its narrowest.
+ * A heap has the interval of its process, which budgets change, or one of its own, which they do
+ * not. The file does not say which, and a heap may be a little late to learn of a change. So a heap
+ * with an interval that the process has, or had, is taken to have had all of the process's. Any
+ * other interval is its own; of several over time, the narrowest counts for hs_margin_split().
  *
  * Threads   as load_state.h.
  */

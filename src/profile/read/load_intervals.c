@@ -33,3 +33,14 @@ struct hs_load_intervals hs_load_intervals_of(const Hs__Pb__HsDump *dump)
               (intervals.narrowest_bytes > 0 || intervals.widest_bytes == 0));
     return intervals;
 }
+
+bool hs_load_intervals_have(const Hs__Pb__HsDump *dump, uint64_t interval_bytes)
+{
+    bool is_there =
+        dump->interval_bytes == interval_bytes || dump->orig_interval_bytes == interval_bytes;
+    for (size_t i = 0; i < dump->n_changes; i++) {
+        is_there |= dump->changes[i]->from_interval_bytes == interval_bytes ||
+                    dump->changes[i]->to_interval_bytes == interval_bytes;
+    }
+    return is_there;
+}

@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "trace/proto/perfetto.pb-c.h"
@@ -23,3 +24,6 @@ struct hs_load_intervals {
  * from or to.
  */
 struct hs_load_intervals hs_load_intervals_of(const Hs__Pb__HsDump *dump);
+
+/* Is this one of them? */
+bool hs_load_intervals_have(const Hs__Pb__HsDump *dump, uint64_t interval_bytes);
