@@ -70,7 +70,7 @@ static void insert(uint8_t heap_id, uint64_t id, uint64_t size_bytes)
                                          .size_bytes = size_bytes,
                                          .weight_bytes = size_bytes,
                                          .stack_id = stacks[heap_id],
-                                         .epoch = control()->epoch };
+                                         .epoch = hs_load_acquire(&control()->epoch) };
     assert_int_equal(hs_heap_blocks_insert(hs_thread_self(), heap_id, &block), HS_LOSS_N);
 }
 
