@@ -10,6 +10,7 @@
  *     4.00 MiB   4.00 MiB  4.00 MiB  33.3 %       64  64.0 KiB  gpu
  *     1.00 MiB   2.00 MiB  1.50 MiB  12.5 %       16    exact   pool  of libc.malloc
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,12 +50,23 @@ static const struct hs_amount *amount_of(const struct hs_report *report,
                                            : &sum->peak;
 }
 
+/* Does a carved heap have more than the heap in which it lies? That heap's blocks are then from
+ * before the recording, or the program has named the wrong heap. Errors of sampling do not count. */
+static bool is_beyond(const struct hs_report *report, const struct hs_heap_sum *sum,
+                      const struct hs_heap_sum *whole)
+{
+    const struct hs_amount *part = amount_of(report, sum), *all = amount_of(report, whole);
+    double error = 3 * sqrt(part->bytes_var + all->bytes_var);
+    return part->bytes - error > all->bytes;
+}
+
 /* Writes what the share is a share of, where that is not the total, and what else is special. */
 static void write_note(const struct hs_report *report, const struct hs_heap_sum *sum,
                        const struct hs_heap_sum *whole, struct hs_buf *note)
 {
     if (sum->is_carved && whole->name != 0) {
-        hs_buf_printf(note, "of %s", hs_profile_string(report->profile, whole->name));
+        hs_buf_printf(note, "of %s%s", hs_profile_string(report->profile, whole->name),
+                      is_beyond(report, sum, whole) ? ", of which less is recorded" : "");
     } else if (sum->is_carved) {
         hs_buf_str(note, "of all primary heaps; its parent is not known");
     } else if (!sum->is_counted) {
@@ -75,6 +87,7 @@ static void add_row(const struct hs_report *report, struct hs_table *table,
     double of = is_part           ? hs_report_value(report, amount_of(report, &whole))
                 : sum->is_counted ? hs_report_value(report, &report->total)
                                   : 0;
+    of = is_part && is_beyond(report, sum, &whole) ? 0 : of;
     const char *name = hs_profile_string(report->profile, sum->name);
     hs_table_cell(table, "%s", hs_format_value(text, false, sum->live.bytes));
     hs_table_cell(table, "%s", hs_format_value(text, false, sum->alloc.bytes));

@@ -86,3 +86,12 @@ def test_samples_estimate_each_heap(run, heaps, program, interval):
     for key, (error, total) in off.items():
         # The variance of a sum of bytes is at most interval * bytes.
         assert abs(error) < 5 * (interval * total) ** 0.5, (key, error, total)
+
+
+def test_a_carved_heap_with_more_than_its_parent(run, heapscope, program):
+    """It does not lie where the program says: no share of the parent is printed."""
+    done = run([program, 1, 2000], "-i", 1)
+    table = heapscope("report", done.file).stdout.split("\nHeaps ")[1].split("\n\n")[0]
+    rows = [line.split() for line in table.splitlines()]
+    carved = next(row for row in rows if CARVED in row)
+    assert "%" not in carved and " ".join(carved).endswith("of libc.malloc, of which less is recorded")
