@@ -34,6 +34,14 @@ static const char *path_variable(const char *name)
     return value && value[0] == '/' ? value : NULL;
 }
 
+/* May this user make folders below it? Not in the home of another user, which sudo leaves in the
+ * environment. */
+static bool is_own(const char *path, bool may_be_missing)
+{
+    struct stat st;
+    return stat(path, &st) == 0 ? st.st_uid == geteuid() : may_be_missing && errno == ENOENT;
+}
+
 int hs_store_find(bool is_system, char *ret_path, size_t path_bytes)
 {
     const char *own = getenv(HS_ENV_STATE), *state = path_variable("XDG_STATE_HOME");
@@ -49,7 +57,7 @@ int hs_store_find(bool is_system, char *ret_path, size_t path_bytes)
         bytes = snprintf(ret_path, path_bytes, "%s", own);
     } else if (is_system) {
         bytes = snprintf(ret_path, path_bytes, HS_STORE_SYSTEM_FOLDER);
-    } else if (state || home) {
+    } else if (state ? is_own(state, true) : home && is_own(home, false)) {
         bytes = snprintf(ret_path, path_bytes, "%s%s/heapscope", state ? state : home,
                          state ? "" : "/.local/state");
     } else {
@@ -127,10 +135,14 @@ int hs_store_make(const char *root, bool is_system, uid_t uid, gid_t gid)
 
 /* --- lists ------------------------------------------------------------------------------------ */
 
-static int by_id(const void *a, const void *b)
+/* Numbers are given in the order in which workers end. */
+static int by_time(const void *a, const void *b)
 {
-    uint64_t x = ((const struct hs_stored *)a)->id, y = ((const struct hs_stored *)b)->id;
-    return x < y ? -1 : x > y;
+    const struct hs_stored *x = a, *y = b;
+    if (x->time_ms != y->time_ms) {
+        return x->time_ms < y->time_ms ? -1 : 1;
+    }
+    return x->id < y->id ? -1 : x->id > y->id;
 }
 
 static void remove_if_left(int folder_fd, const char *name)
@@ -174,7 +186,7 @@ static int list_files(int folder_fd, bool is_cleaning, struct hs_stored_list *li
         closedir(folder);
     }
     if (list->items) {
-        qsort(list->items, list->count, sizeof(list->items[0]), by_id);
+        qsort(list->items, list->count, sizeof(list->items[0]), by_time);
     }
     return r;
 }
@@ -224,8 +236,10 @@ static uint64_t next_id(int lock_fd, const struct hs_stored_list *list)
     if (hs_parse_number(text, &last) < 0 || last >= UINT64_MAX - 2) {
         last = 0;
     }
-    uint64_t newest = list->count > 0 ? list->items[list->count - 1].id : 0;
-    return (newest > last ? newest : last) + 1;
+    for (size_t i = 0; i < list->count; i++) {
+        last = list->items[i].id > last ? list->items[i].id : last;
+    }
+    return last + 1;
 }
 
 static int save_id(int lock_fd, uint64_t id)

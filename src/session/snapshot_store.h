@@ -11,7 +11,8 @@
  * name of the snapshot. So a list opens no file. A file gets its name when it is complete.
  *
  * HEAPSCOPE_STATE names another folder for the store, or is "off": then there is none. Otherwise
- * the store of a user's daemon is $XDG_STATE_HOME/heapscope, or ~/.local/state/heapscope.
+ * the store of a user's daemon is $XDG_STATE_HOME/heapscope, or ~/.local/state/heapscope, unless
+ * that folder or home is another user's.
  *
  * Each user's folder has limits of its own. The oldest snapshots are removed first. A snapshot
  * that is larger than the limit by itself is not stored.

@@ -186,6 +186,25 @@ static void test_oldest_first(void **state)
     close_fixture(&fx);
 }
 
+/* The age of a snapshot is its time, not its number. */
+static void test_oldest_by_time(void **state)
+{
+    (void)state;
+    struct fixture fx;
+    char text[256];
+    open_fixture(&fx);
+    for (unsigned i = 0; i < 4; i++) {
+        static const unsigned times_ms[] = { 300, 100, 200, 400 };
+        struct hs_stored stored = make("prog", (char[]){ (char)('a' + i), '\0' });
+        stored.time_ms = times_ms[i];
+        assert_int_equal(hs_store_put(fx.fd, &stored, "x", 1, &(struct hs_store_limits){ 3, 1000 }),
+                         0);
+        assert_int_equal(stored.id, i + 1);
+    }
+    assert_string_equal(listed(&fx, text), "3:c 1:a 4:d");
+    close_fixture(&fx);
+}
+
 static void test_numbers_are_used_once(void **state)
 {
     (void)state;
@@ -323,22 +342,28 @@ static void test_folders(void **state)
     close_fixture(&fx);
 }
 
+/* The working folder is this user's home; HOME of another user does not count, as after sudo. */
 static void test_where_it_is(void **state)
 {
     (void)state;
+    struct fixture fx;
+    char others[PATH_MAX], found[PATH_MAX];
+    open_fixture(&fx);
+    assert_int_equal(chdir(fx.root), 0);
     static const struct {
         const char *own, *state, *home;
         bool is_system;
         int result;
         const char *path;
     } cases[] = {
-        { "/s", "/x", "/h", false, 0, "/s" },
-        { "/s", "/x", "/h", true, 0, "/s" },
-        { "off", "/x", "/h", true, -ENOENT, NULL },
-        { "s", "/x", "/h", false, -EINVAL, NULL },
-        { "", "/x", "/h", false, 0, "/x/heapscope" },
-        { NULL, "x", "/h", false, 0, "/h/.local/state/heapscope" },
+        { "/s", "/x", "/proc/self/cwd", false, 0, "/s" },
+        { "/s", "/x", "/proc/self/cwd", true, 0, "/s" },
+        { "off", "/x", "/proc/self/cwd", true, -ENOENT, NULL },
+        { "s", "/x", "/proc/self/cwd", false, -EINVAL, NULL },
+        { "", "/x", "/proc/self/cwd", false, 0, "/x/heapscope" },
+        { NULL, "x", "/proc/self/cwd", false, 0, "/proc/self/cwd/.local/state/heapscope" },
         { NULL, NULL, NULL, false, -ENOENT, NULL },
+        { NULL, NULL, "/nowhere", false, -ENOENT, NULL },
         { NULL, NULL, NULL, true, 0, "/var/lib/heapscope/snapshots" },
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -351,6 +376,18 @@ static void test_where_it_is(void **state)
         assert_int_equal(hs_store_find(cases[i].is_system, path, sizeof(path)), cases[i].result);
         assert_string_equal(path, cases[i].path ? cases[i].path : "");
     }
+    if (geteuid() == 0) {
+        snprintf(others, sizeof(others), "%s/others", fx.root);
+        assert_true(mkdir(others, 0755) == 0 && chown(others, 12345, 12345) == 0);
+        unsetenv(HS_ENV_STATE);
+        setenv("HOME", others, 1);
+        assert_int_equal(hs_store_find(false, found, sizeof(found)), -ENOENT);
+        setenv("HOME", fx.root, 1);
+        setenv("XDG_STATE_HOME", others, 1);
+        assert_int_equal(hs_store_find(false, found, sizeof(found)), -ENOENT);
+    }
+    assert_int_equal(chdir("/"), 0);
+    close_fixture(&fx);
     char small[4];
     setenv(HS_ENV_STATE, "/too/long", 1);
     assert_int_equal(hs_store_find(false, small, sizeof(small)), -ENAMETOOLONG);
@@ -363,6 +400,7 @@ int main(void)
         cmocka_unit_test(test_the_longest_names),
         cmocka_unit_test(test_what_is_no_name),
         cmocka_unit_test(test_oldest_first),
+        cmocka_unit_test(test_oldest_by_time),
         cmocka_unit_test(test_numbers_are_used_once),
         cmocka_unit_test(test_many_writers),
         cmocka_unit_test(test_replaced),

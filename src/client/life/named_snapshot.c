@@ -51,6 +51,15 @@ static bool follow_fork(void)
     return is_on;
 }
 
+/* Is the region that of the current session? Otherwise makes it now: the program may allocate
+ * nothing for long. */
+static bool is_region_current(void)
+{
+    /* ORDER session: as in hs_lifecycle_renew. */
+    return hs_load_acquire(&hs_control_page.control.session) == hs_region.session ||
+           hs_lifecycle_renew();
+}
+
 /* Finds out which region is meant. 0 or -errno. */
 static int fill_region(struct hs_named_snapshot_v1 *request)
 {
@@ -61,7 +70,7 @@ static int fill_region(struct hs_named_snapshot_v1 *request)
             return -EAGAIN;
         }
     }
-    if (!is_on || hs_load_relaxed(&hs_control_page.control.interval_bytes) == HS_INTERVAL_OFF) {
+    if (!is_on || !is_region_current()) {
         return -ENOTCONN;
     }
     const struct hs_region_header_v2 *header = hs_region.header;
