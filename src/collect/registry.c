@@ -275,7 +275,7 @@ static void pass_to_peer(struct hs_registry *registry, int connection_fd)
 /* Passes a request to the owner, or answers why it cannot. */
 static void serve_named(struct hs_registry *registry, const struct hs_named_request *request)
 {
-    int r = -EAGAIN; /* its hello may be on its way */
+    int r = -ENOENT;
     for (size_t i = 0; i < registry->target_count; i++) {
         struct hs_target *target = registry->targets[i];
         int is_of = hs_named_request_is_of(request, target);
@@ -285,7 +285,11 @@ static void serve_named(struct hs_registry *registry, const struct hs_named_requ
         }
         r = is_of != -ENOENT ? is_of : r;
     }
-    hs_named_request_answer(request, r);
+    if (r == -ENOENT) {
+        registry->config.on_named(registry->config.ctx, NULL, request);
+    } else {
+        hs_named_request_answer(request, r);
+    }
 }
 
 static int take_named(struct hs_registry *registry, int connection_fd)

@@ -46,7 +46,7 @@ typedef void hs_registry_peer_fn(void *ctx, int connection_fd);
 
 struct hs_named_request;
 /* A target asks for a named snapshot of itself. The callee answers the request, as long as the call
- * lasts. */
+ * lasts. `target` NULL: a process that is none; its hello may be on its way. */
 typedef void hs_registry_named_fn(void *ctx, struct hs_target *target,
                                   const struct hs_named_request *request);
 

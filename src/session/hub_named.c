@@ -59,8 +59,9 @@ static int take(struct hs_hub *hub, struct hs_target *target, struct opening *op
 
 void hs_hub_on_named(void *ctx, struct hs_target *target, const struct hs_named_request *request)
 {
+    struct hs_hub *hub = ctx;
     struct opening opening = { .request = request };
-    int r = take(ctx, target, &opening);
+    int r = target ? take(hub, target, &opening) : hub->session_count > 0 ? -EAGAIN : -ENOTCONN;
     if (r < 0 && !opening.is_answered) {
         hs_named_request_answer(request, r == -ENOMEM ? -EAGAIN : r);
     }

@@ -76,7 +76,8 @@ bool hs_hub_may_have(const struct hs_hub *hub, struct hs_session *session,
  * hs_hub_config.attach; -EINTR: the recording is about to end. */
 void hs_hub_word_attaching(int error, struct hs_refusal_words *ret_words);
 
-/* hub_named.c: a process asks for a snapshot of itself. ctx is the hub. */
+/* hub_named.c: a process asks for a snapshot of itself. ctx is the hub; `target` may be NULL, as in
+ * hs_registry_named_fn. */
 void hs_hub_on_named(void *ctx, struct hs_target *target, const struct hs_named_request *request);
 /* Hands a snapshot with a name to the owner. */
 void hs_hub_keep(const struct hs_hub *hub, struct hs_target *target,

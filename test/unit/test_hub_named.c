@@ -60,7 +60,7 @@ static void process_with_block(struct process *p, struct player *player)
 }
 
 /* The answer to a request of the first target; 1: none. */
-static int ask(struct hs_hub *hub, const char *name, bool is_waiting)
+static int ask_as(struct hs_hub *hub, const char *name, bool is_waiting, bool is_stranger)
 {
     int ends[2];
     struct hs_named_answer_v1 answer;
@@ -71,13 +71,18 @@ static int ask(struct hs_hub *hub, const char *name, bool is_waiting)
         close(ends[1]);
     }
     request.connection_fd = ends[0];
-    hs_hub_on_named(hub, hub->registry.targets[0], &request);
+    hs_hub_on_named(hub, is_stranger ? NULL : hub->registry.targets[0], &request);
     close(ends[0]);
     bool is_there = is_waiting && recv(ends[1], &answer, sizeof(answer), 0) == sizeof(answer);
     if (is_waiting) {
         close(ends[1]);
     }
     return is_there ? answer.error : 1;
+}
+
+static int ask(struct hs_hub *hub, const char *name, bool is_waiting)
+{
+    return ask_as(hub, name, is_waiting, false);
 }
 
 static void test_a_process_asks(void **state)
@@ -91,6 +96,7 @@ static void test_a_process_asks(void **state)
     process_with_block(&p, &player);
     struct hs_session *session = start(&kept.world, &trace, &starting, "prog", 0);
     announce(kept.world.hub, &p);
+    assert_int_equal(ask_as(kept.world.hub, "no target yet", true, true), -EAGAIN);
     assert_int_equal(ask(kept.world.hub, "after load", true), 0);
     assert_int_equal(kept.count, 1);
     assert_true(kept.pid == p.pid && kept.live_bytes == 5000 && !kept.is_final);
@@ -103,6 +109,7 @@ static void test_a_process_asks(void **state)
     assert_int_equal(p.w.control->snapshot_epoch, 0);
     hs_hub_stop(kept.world.hub, session, now_ns());
     assert_int_equal(ask(kept.world.hub, "late", true), -ENOTCONN);
+    assert_int_equal(ask_as(kept.world.hub, "nothing begins", true, true), -ENOTCONN);
     assert_int_equal(kept.count, 1);
     const struct hs_profile *profile = trace.profile;
     assert_int_equal(profile->dump_count, 2);
