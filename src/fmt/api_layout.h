@@ -35,6 +35,9 @@ enum hs_api_heap_flag {
     HS_API_HEAP_PRIMARY = 1U << 1,    /* its memory is its own; otherwise it lies in other heaps' */
 };
 
+/* `info`: a pointer to struct hs_api_callback_info_v1, valid during the call. */
+typedef void hs_api_callback_fn(void *data, const void *info);
+
 /* A heap of the program. */
 struct hs_api_heap_v1 {
     char name[HS_API_NAME_BYTES];
@@ -42,11 +45,10 @@ struct hs_api_heap_v1 {
     uint32_t parent;      /* id of the heap in whose blocks it lies; 0: unknown (mostly malloc) */
     uint32_t client_heap; /* set by the client: what reports name; 0: not recorded by this client */
     uint32_t reserved0;
-    /* The client calls these, outside its locks, in a call of the library. `info` is a pointer to
-     * struct hs_api_callback_info_v1, valid during the call. */
-    void (*on_enabled)(void *data, const void *info);
+    /* The client calls these, outside its locks, in a call of the library. */
+    hs_api_callback_fn *on_enabled;
     void *enabled_data;
-    void (*on_disabled)(void *data, const void *info);
+    hs_api_callback_fn *on_disabled;
     void *disabled_data;
     uint64_t told_interval_bytes; /* what the last callback was told; 0: disabled. The client's */
 };
@@ -65,20 +67,27 @@ struct hs_api_stats_v1 {
     uint64_t reserved[5];
 };
 
-/* What the client does for the library. `heap` is hs_api_heap_v1.client_heap. */
+/* `heap` is hs_api_heap_v1.client_heap. */
+typedef bool hs_api_report_fn(uint32_t heap, uint64_t id, uint64_t size_bytes);
+typedef void hs_api_free_fn(uint32_t heap, uint64_t id);
+typedef void hs_api_poll_fn(void);
+typedef int hs_api_snapshot_fn(const char *name);
+typedef int hs_api_stats_fn(struct hs_api_stats_v1 *global, struct hs_api_stats_v1 *local);
+
+/* What the client does for the library. */
 struct hs_api_calls_v1 {
     uint32_t version;
     uint32_t bytes;
-    bool (*report_alloc)(uint32_t heap, uint64_t id, uint64_t size_bytes);
-    bool (*report_sample)(uint32_t heap, uint64_t id, uint64_t size_bytes);
-    void (*report_free)(uint32_t heap, uint64_t id);
+    hs_api_report_fn *report_alloc;
+    hs_api_report_fn *report_sample;
+    hs_api_free_fn *report_free;
     /* Takes up new settings and newly registered heaps, and runs the callbacks that are due. */
-    void (*poll)(void);
+    hs_api_poll_fn *poll;
     /* Sends a named snapshot's name to the collector, and waits until its cut is open, 2 s at most.
      * 0 or -errno: -ENOTCONN without a collector, -ETIMEDOUT, -ENAMETOOLONG. */
-    int (*take_snapshot)(const char *name);
+    hs_api_snapshot_fn *take_snapshot;
     /* Either may be NULL. 0 or -errno. */
-    int (*get_stats)(struct hs_api_stats_v1 *global, struct hs_api_stats_v1 *local);
+    hs_api_stats_fn *get_stats;
 };
 
 struct hs_api_v1 {
