@@ -268,15 +268,20 @@ static void write_before(struct hs_report *report)
     hs_buf_deinit(&text);
 }
 
-/* In an exact profile, the allocations in the heaps that are counted; else the samples. */
-static uint64_t count_recorded(const struct hs_selection *s)
+static bool has_other_heaps(const struct hs_selection *s)
 {
     bool has_others = false;
     for (uint32_t i = 0; i < s->dump_count; i++) {
         has_others |= s->profile->dumps[s->dumps[i]].aside_n > 0;
     }
+    return has_others;
+}
+
+/* In an exact profile, the allocations in the heaps that are counted; else the samples. */
+static uint64_t count_recorded(const struct hs_selection *s)
+{
     bool is_exact = s->interval_max_bytes == 1 && !s->is_sampled && !s->alloc.has_sample_counts;
-    return has_others && is_exact ? (uint64_t)(s->alloc.count + 0.5) : s->sample_count;
+    return has_other_heaps(s) && is_exact ? (uint64_t)(s->alloc.count + 0.5) : s->sample_count;
 }
 
 /* Says "all" only where no allocation is known to be missing or invisible to the recorder. */
@@ -296,6 +301,10 @@ static void describe_exact(const struct hs_report *report, const char *count, st
                       "%s %s recorded with the exact size; calls through pointers to malloc that "
                       "the program had stored before the recording began are missing",
                       count, verb);
+    } else if (has_other_heaps(&report->selection)) {
+        hs_buf_printf(text, "exact: all %s allocations in %s were recorded", count,
+                      report->selection.dump_count == 1 ? "the heaps that are counted"
+                                                        : "the counted heaps of these processes");
     } else {
         /* Statically linked children, for example, are not included, and may be unknown. */
         hs_buf_printf(text, "exact: all %s allocations of %s were recorded", count, whose);

@@ -4,11 +4,11 @@
  *     2 heaps are added up: libc.malloc (10.0 MiB allocated), gpu (4.00 MiB); pool (2.00 MiB) lies
  *     inside and is not added
  *
- *     Heaps
+ *     Heaps   share: of what is live, or of the heap that it lies in
  *         live  allocated      peak   share  objects  interval  heap
- *     8.00 MiB   10.0 MiB  9.00 MiB  66.7 %    8,192    exact   libc.malloc
+ *     8.00 MiB   10.0 MiB  9.00 MiB  66.7 %    8,192     exact  libc.malloc
  *     4.00 MiB   4.00 MiB  4.00 MiB  33.3 %       64  64.0 KiB  gpu
- *     1.00 MiB   2.00 MiB  1.50 MiB  12.5 %       16    exact   pool  of libc.malloc
+ *     1.00 MiB   2.00 MiB  1.50 MiB  12.5 %       16     exact  pool, in libc.malloc
  */
 #include <math.h>
 #include <stdlib.h>
@@ -18,6 +18,9 @@
 #include "rt/base.h"
 #include "util/json.h"
 #include "view/report_parts.h"
+
+/* Of more heaps, the table has this many, the largest; --top all shows all. */
+#define HEAPS_LISTED 20U
 
 void hs_report_write_heap_words(struct hs_report *report)
 {
@@ -60,20 +63,22 @@ static bool is_beyond(const struct hs_report *report, const struct hs_heap_sum *
     return part->bytes - error > all->bytes;
 }
 
-/* Writes what the share is a share of, where that is not the total, and what else is special. */
-static void write_note(const struct hs_report *report, const struct hs_heap_sum *sum,
-                       const struct hs_heap_sum *whole, struct hs_buf *note)
+/* Writes the heap's name, where it lies, and what is special about its figures. */
+static void write_name(const struct hs_report *report, const struct hs_heap_sum *sum,
+                       const struct hs_heap_sum *whole, struct hs_buf *name)
 {
+    const char *own = hs_profile_string(report->profile, sum->name);
+    hs_buf_str(name, own[0] ? own : "unknown");
     if (sum->is_carved && whole->name != 0) {
-        hs_buf_printf(note, "of %s%s", hs_profile_string(report->profile, whole->name),
+        hs_buf_printf(name, ", in %s%s", hs_profile_string(report->profile, whole->name),
                       is_beyond(report, sum, whole) ? ", of which less is recorded" : "");
     } else if (sum->is_carved) {
-        hs_buf_str(note, "of all primary heaps; its parent is not known");
+        hs_buf_str(name, ", in an unknown heap");
     } else if (!sum->is_counted) {
-        hs_buf_str(note, "left out");
+        hs_buf_str(name, ", left out");
     }
     if (sum->has_own_samples) {
-        hs_buf_printf(note, "%scounts are numbers of samples", note->bytes > 0 ? "; " : "");
+        hs_buf_str(name, "; counts are numbers of samples");
     }
 }
 
@@ -81,14 +86,13 @@ static void add_row(const struct hs_report *report, struct hs_table *table,
                     const struct hs_heap_sum *sums, uint32_t count, const struct hs_heap_sum *sum)
 {
     char text[HS_FORMAT_INTERVAL_BYTES];
-    struct hs_buf note = HS_BUF_INIT;
+    struct hs_buf name = HS_BUF_INIT;
     struct hs_heap_sum whole;
     bool is_part = hs_heap_sums_whole(sums, count, sum, &whole);
     double of = is_part           ? hs_report_value(report, amount_of(report, &whole))
                 : sum->is_counted ? hs_report_value(report, &report->total)
                                   : 0;
     of = is_part && is_beyond(report, sum, &whole) ? 0 : of;
-    const char *name = hs_profile_string(report->profile, sum->name);
     hs_table_cell(table, "%s", hs_format_value(text, false, sum->live.bytes));
     hs_table_cell(table, "%s", hs_format_value(text, false, sum->alloc.bytes));
     hs_format_value(text, false, sum->peak.bytes);
@@ -101,20 +105,62 @@ static void add_row(const struct hs_report *report, struct hs_table *table,
                   sum->interval_max_bytes == 0   ? "unknown"
                   : sum->interval_max_bytes == 1 ? "exact"
                                                  : text);
-    hs_table_cell(table, "%s", name[0] ? name : "unknown");
-    write_note(report, sum, &whole, &note);
-    hs_table_cell(table, "%s", hs_buf_text(&note));
-    hs_buf_deinit(&note);
+    write_name(report, sum, &whole, &name);
+    hs_table_cell(table, "%s", hs_buf_text(&name));
+    hs_buf_deinit(&name);
 }
 
-void hs_report_write_heaps(struct hs_report *report)
+/* Heaps that the figures contain come first; then the largest, where not all are listed. */
+static int compare_sums(const void *a, const void *b, void *ctx)
+{
+    const struct hs_report *report = ctx;
+    const struct hs_heap_sum *x = a, *y = b;
+    double of_x = hs_report_value(report, amount_of(report, x));
+    double of_y = hs_report_value(report, amount_of(report, y));
+    if (x->is_counted != y->is_counted) {
+        return x->is_counted ? -1 : 1;
+    }
+    return of_x > of_y ? -1 : of_x < of_y ? 1 : (x->heap > y->heap) - (x->heap < y->heap);
+}
+
+static void write_table(struct hs_report *report, struct hs_heap_sum *sums, uint32_t count)
 {
     static const struct hs_table_column columns[] = {
         { "live", HS_TABLE_RIGHT },    { "allocated", HS_TABLE_RIGHT },
         { "peak", HS_TABLE_RIGHT },    { "share", HS_TABLE_RIGHT },
         { "objects", HS_TABLE_RIGHT }, { "interval", HS_TABLE_RIGHT },
-        { "heap", HS_TABLE_TEXT },     { "", HS_TABLE_NOTE },
+        { "heap", HS_TABLE_TEXT },
     };
+    enum hs_quantity quantity = hs_views[report->view].quantity;
+    struct hs_table table;
+    struct hs_buf remark = HS_BUF_INIT;
+    uint32_t listed = count;
+    hs_buf_printf(&remark, "share: of %s, or of the heap that it lies in",
+                  quantity == HS_QUANTITY_LIVE    ? "what is live"
+                  : quantity == HS_QUANTITY_ALLOC ? "what was allocated"
+                                                  : "the peak");
+    if (count > HEAPS_LISTED && report->options->top_count != HS_REPORT_ALL) {
+        qsort_r(sums, count, sizeof(*sums), compare_sums, report);
+        listed = HEAPS_LISTED;
+        hs_buf_printf(&remark, "; the largest %u of %u", listed, count);
+    }
+    hs_table_init(&table, columns, HS_COUNT_OF(columns));
+    for (uint32_t i = 0; i < listed; i++) {
+        add_row(report, &table, sums, count, &sums[i]);
+    }
+    hs_report_heading(report, "Heaps", hs_buf_text(&remark));
+    hs_table_write(&table, report->buf,
+                   &(struct hs_table_style){ .indent = 2,
+                                             .columns = report->options->columns,
+                                             .has_colour = report->options->has_colour,
+                                             .has_titles = true,
+                                             .give_way = "5 4 2 1" });
+    hs_table_deinit(&table);
+    hs_buf_deinit(&remark);
+}
+
+void hs_report_write_heaps(struct hs_report *report)
+{
     struct hs_heap_sum *sums;
     uint32_t count;
     int err = hs_heap_sums_of(&report->selection, &sums, &count);
@@ -123,23 +169,7 @@ void hs_report_write_heaps(struct hs_report *report)
         return;
     }
     if (count > 1) {
-        struct hs_table table;
-        hs_table_init(&table, columns, HS_COUNT_OF(columns));
-        for (uint32_t i = 0; i < count; i++) {
-            add_row(report, &table, sums, count, &sums[i]);
-        }
-        hs_report_heading(
-            report, "Heaps",
-            hs_views[report->view].quantity == HS_QUANTITY_LIVE    ? "share: of what is live"
-            : hs_views[report->view].quantity == HS_QUANTITY_ALLOC ? "share: of what was allocated"
-                                                                   : "share: of the peak");
-        hs_table_write(&table, report->buf,
-                       &(struct hs_table_style){ .indent = 2,
-                                                 .columns = report->options->columns,
-                                                 .has_colour = report->options->has_colour,
-                                                 .has_titles = true,
-                                                 .give_way = "5 4 2 1" });
-        hs_table_deinit(&table);
+        write_table(report, sums, count);
     }
     free(sums);
 }

@@ -83,9 +83,9 @@ def live(report, file, *args):
 def test_totals_are_of_primary_heaps(heapscope, report, kinds):
     text = words(heapscope("report", kinds).stdout)
     assert ADDED + "; " + INSIDE in text
-    assert "Heaps share: of what is live" in text
-    assert "40.0 % 40 exact pool of libc.malloc" in text and "25.0 % 10 exact slab/inner of pool" in text
-    assert "1.2 % 5 exact lost pool of all primary heaps; its parent is not known; counts are numbers of samples" in text
+    assert "Heaps share: of what is live, or of the heap that it lies in" in text
+    assert "40.0 % 40 exact pool, in libc.malloc" in text and "25.0 % 10 exact slab/inner, in pool" in text
+    assert "1.2 % 5 exact lost pool, in an unknown heap; counts are numbers of samples" in text
     assert "75.0 % 300 64.0 KiB gpu" in text and "idle" not in text
     assert "from 6 samples at a mean interval of 1 B to 64.0 KiB" in text
     whole = report(kinds)
@@ -115,8 +115,8 @@ def test_choice(report, kinds, args, expected):
 
 def test_words_of_a_choice(heapscope, report, kinds):
     text = words(heapscope("report", "--heap", "pool", kinds).stdout)
-    assert POOL in text and "exact: all 60 allocations of this process were recorded" in text
-    assert "4 left out" not in text and "gpu left out" in text
+    assert POOL in text and "exact: all 60 allocations in the heaps that are counted were recorded" in text
+    assert "4 left out" not in text and "gpu, left out" in text
     assert "its peaks" not in text
     text = words(heapscope("report", "--view", "peak", "--heap", "pool,lost pool", kinds).stdout)
     assert "; carved heaps have their peaks at times of their own" in text
@@ -131,6 +131,21 @@ def test_two_heaps_of_heapprofd(heapscope, report, two):
     assert live(report, two, "--heap", "*") == 12288 and not any(heap["is_carved"] for heap in report(two)["heaps"])
     text = words(heapscope("report", "--tree", "--heap", "pool", two).stdout)
     assert "only the heap pool (2.00 KiB allocated) is counted; left out: libc.malloc (10.0 KiB)" in text
+
+
+def test_many_heaps(heapscope, report, tmp_path):
+    file = tmp_path / "many.pftrace"
+    text = CLOCKS + INTERNED + "".join(
+        profile(i, sample(1, 1000 + i, 1), heap=f'heap_name: "h{i}"', time=20 + i, more="sampling_interval_bytes: 1") for i in range(300))
+    file.write_bytes(trace_text.protoc("encode", text.encode()))
+    text = words(heapscope("report", file).stdout)
+    assert "300 heaps are added up: h291 (1.26 KiB allocated), h292 (1.26 KiB)," in text and "h299 (1.27 KiB) and 291 smaller ones" in text
+    assert "; the largest 20 of 300" in text and "exact h280" in text and "exact h279" not in text
+    assert "exact h279" in words(heapscope("report", "--top", "all", file).stdout)
+    assert len(report(file)["heaps"]) == 300 and live(report, file) == sum(range(1000, 1300))
+    assert live(report, file, "--heap", "h29?,h1") == sum(range(1290, 1300)) + 1001
+    done = heapscope("report", "--heap", "nope", file)
+    assert "there are h0, h1, h2" in done.stderr and "h31 and 268 more" in done.stderr
 
 
 def test_each_heap_has_its_interval(report, tmp_path):

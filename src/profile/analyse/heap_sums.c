@@ -12,6 +12,8 @@
 #include "util/utf8.h"
 
 #define HEAP_OF_MALLOC "libc.malloc"
+/* Of more heaps, the text names this many, the largest. */
+#define HEAPS_LISTED 9U
 
 /* Sums of one heap: of the processes whose figures contain it, and of the others. */
 static struct hs_heap_sum *sum_of(const struct hs_selection *s, struct hs_heap_sum *sums,
@@ -160,6 +162,23 @@ static enum part part_of(const struct hs_heap_sum *sum)
     return sum->is_counted ? PART_COUNTED : sum->is_inside ? PART_INSIDE : PART_LEFT_OUT;
 }
 
+/* The least that a heap must have allocated to be among those that are listed. */
+static double least_listed(const struct hs_heap_sum *sums, uint32_t count, enum part part)
+{
+    double largest[HEAPS_LISTED + 1] = { 0 }; /* in descending order */
+    for (uint32_t i = 0; i < count; i++) {
+        double bytes = part_of(&sums[i]) == part ? sums[i].alloc.bytes : 0;
+        for (uint32_t k = 0; k <= HEAPS_LISTED; k++) {
+            if (bytes > largest[k]) {
+                double smaller = largest[k];
+                largest[k] = bytes;
+                bytes = smaller;
+            }
+        }
+    }
+    return largest[HEAPS_LISTED - 1];
+}
+
 static void write_part(const struct hs_selection *s, const struct hs_heap_sum *sums, uint32_t count,
                        enum part part, struct hs_buf *buf)
 {
@@ -167,6 +186,7 @@ static void write_part(const struct hs_selection *s, const struct hs_heap_sum *s
     for (uint32_t i = 0; i < count; i++) {
         in_part += part_of(&sums[i]) == part;
     }
+    double least_bytes = in_part > HEAPS_LISTED ? least_listed(sums, count, part) : 0;
     if (part == PART_COUNTED && in_part == 0) {
         hs_buf_str(buf, "nothing was allocated in the heaps that were chosen");
     } else if (part == PART_COUNTED && in_part > 1) {
@@ -176,12 +196,15 @@ static void write_part(const struct hs_selection *s, const struct hs_heap_sum *s
     } else if (in_part > 0) {
         hs_buf_str(buf, part == PART_INSIDE ? "; " : "; left out: ");
     }
-    for (uint32_t i = 0; i < count; i++) {
-        if (part_of(&sums[i]) == part) {
+    for (uint32_t i = 0; i < count && (in_part <= HEAPS_LISTED || listed < HEAPS_LISTED); i++) {
+        if (part_of(&sums[i]) == part && sums[i].alloc.bytes >= least_bytes) {
             hs_buf_str(buf, listed == 0 ? "" : ", ");
             write_heap(s, &sums[i], part == PART_COUNTED && listed == 0, buf);
             listed++;
         }
+    }
+    if (listed < in_part) {
+        hs_buf_printf(buf, " and %u smaller ones", in_part - listed);
     }
     if (part == PART_COUNTED && in_part == 1) {
         hs_buf_str(buf, " is counted");

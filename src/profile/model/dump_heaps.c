@@ -69,9 +69,12 @@ static bool is_held(const struct hs_profile *p, const struct hs_profile_dump *du
 /* Puts the samples of heaps that are counted first. */
 static void part_samples(const struct hs_profile *p, struct hs_profile_dump *dump)
 {
-    struct hs_profile_sample *samples = p->samples + dump->sample_first;
     uint32_t count = dump->samples_n + dump->aside_n, n = 0;
     bool has_moved = false;
+    if (count == 0) {
+        return; /* there may be no array */
+    }
+    struct hs_profile_sample *samples = p->samples + dump->sample_first;
     for (uint32_t i = 0; i < count; i++) {
         const struct hs_profile_dump_heap *heap = find(p, dump, samples[i].heap);
         if (!heap || heap->is_counted) {
@@ -205,8 +208,11 @@ size_t hs_builder_tidy_heaps(const struct hs_profile *p, struct hs_profile_dump_
 static void make_heaps(struct hs_builder *builder, struct hs_profile_dump *dump, uint32_t *place_of)
 {
     struct hs_profile *p = builder->p;
-    const struct hs_profile_sample *samples = p->samples + dump->sample_first;
     uint32_t count = 0;
+    if (dump->samples_n == 0) {
+        return; /* there may be no array */
+    }
+    const struct hs_profile_sample *samples = p->samples + dump->sample_first;
     for (uint32_t i = 0; i < dump->samples_n; i++) {
         place_of[samples[i].heap] = 1;
     }
