@@ -53,8 +53,10 @@ static const struct hs_amount *amount_of(const struct hs_report *report,
                                            : &sum->peak;
 }
 
-/* Does a carved heap have more than the heap in which it lies, by more than the errors of sampling?
- * That heap's blocks are then from before the recording, or the program has named the wrong heap. */
+/*
+ * Does a carved heap have more than the heap in which it lies, by more than the errors of sampling?
+ * That heap's blocks are then from before the recording, or the program has named the wrong heap.
+ */
 static bool is_beyond(const struct hs_report *report, const struct hs_heap_sum *sum,
                       const struct hs_heap_sum *whole)
 {
