@@ -5,6 +5,7 @@
 
 #include <sys/mman.h>
 
+#include "client/host/pages.h"
 #include "client/tables/fork_ring.h"
 #include "client/tables/heap_peak.h"
 #include "client/tables/heaps.h"
@@ -14,16 +15,28 @@
 /* 512 slots: one page. */
 #define FIRST_LINES 64U
 
-uint8_t hs_heap_filter[1U << HS_HEAP_FILTER_BITS] __attribute__((aligned(4096)));
+static uint8_t no_counter;
+struct hs_heap_filter hs_heap_filter = { &no_counter, 32 };
 static struct hs_index index_of_blocks;
 static bool has_index;
 
 bool hs_heap_blocks_init(void)
 {
-    if (!hs_load_relaxed(&has_index) && hs_index_init(&index_of_blocks, FIRST_LINES)) {
-        hs_store_relaxed(&has_index, true);
+    if (has_index) {
+        return true;
     }
-    return has_index;
+    uint8_t *counters = hs_pages_map_sparse(HS_HEAP_FILTER_BYTES);
+    if (!counters || !hs_index_init(&index_of_blocks, FIRST_LINES)) {
+        if (counters) {
+            hs_sys_munmap(counters, HS_HEAP_FILTER_BYTES);
+        }
+        return false;
+    }
+    hs_store_relaxed(&hs_heap_filter.counters, counters);
+    /* ORDER heap-filter: the counters before the shift by which their numbers are more than 0. */
+    hs_store_release(&hs_heap_filter.shift, 32 - HS_HEAP_FILTER_BITS);
+    hs_store_relaxed(&has_index, true);
+    return true;
 }
 
 void hs_heap_blocks_clear(void)
@@ -33,7 +46,7 @@ void hs_heap_blocks_clear(void)
     }
     hs_index_clear(&index_of_blocks);
     hs_heap_peak_forget_all();
-    hs_sys_madvise(hs_heap_filter, sizeof(hs_heap_filter), MADV_DONTNEED);
+    hs_sys_madvise(hs_heap_filter.counters, HS_HEAP_FILTER_BYTES, MADV_DONTNEED);
 }
 
 /* --- finding ---------------------------------------------------------------------------------- */

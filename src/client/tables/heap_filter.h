@@ -20,10 +20,18 @@
 #include "rt/atomic.h"
 #include "rt/base.h"
 
-#define HS_HEAP_FILTER_BITS 20U
-#define HS_HEAP_FILTER_FULL 255U
+#define HS_HEAP_FILTER_BITS  20U
+#define HS_HEAP_FILTER_BYTES (1U << HS_HEAP_FILTER_BITS)
+#define HS_HEAP_FILTER_FULL  255U
 
-extern HS_HIDDEN uint8_t hs_heap_filter[1U << HS_HEAP_FILTER_BITS];
+/* The counters. They are mapped when the first heap is added: a program may be short of memory for
+ * its data. Until then there is one counter, which is 0. */
+struct hs_heap_filter {
+    uint8_t *counters;
+    uint64_t shift; /* a hash of 32 bits shifted right by this is a counter's number */
+};
+
+extern HS_HIDDEN struct hs_heap_filter hs_heap_filter;
 
 /* The hash of a block. */
 static inline uint32_t hs_heap_hash(uint8_t heap_id, uint64_t id)
@@ -32,16 +40,25 @@ static inline uint32_t hs_heap_hash(uint8_t heap_id, uint64_t id)
     return (uint32_t)((key ^ key >> 32) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
 }
 
+/* The counter of a hash. */
+static inline uint8_t *hs_heap_filter_at(uint32_t hash)
+{
+    /* ORDER heap-filter: the counters that belong to this shift. With the old shift the number is
+     * 0. */
+    uint64_t shift = hs_load_acquire(&hs_heap_filter.shift);
+    return hs_load_relaxed(&hs_heap_filter.counters) + ((uint64_t)hash >> shift);
+}
+
 /* May a block with this hash be recorded? */
 static inline bool hs_heap_filter_test(uint32_t hash)
 {
-    return hs_load_relaxed(&hs_heap_filter[hash >> (32 - HS_HEAP_FILTER_BITS)]) != 0;
+    return hs_load_relaxed(hs_heap_filter_at(hash)) != 0;
 }
 
 /* Adds 1 or -1, unless the counter is full. */
 static inline void hs_heap_filter_add(uint32_t hash, int change)
 {
-    uint8_t *counter = &hs_heap_filter[hash >> (32 - HS_HEAP_FILTER_BITS)];
+    uint8_t *counter = hs_heap_filter_at(hash);
     uint8_t old = hs_load_relaxed(counter);
     while (old != HS_HEAP_FILTER_FULL && (change > 0 || old != 0) &&
            !hs_cas_relaxed(counter, &old, (uint8_t)(old + change))) {
