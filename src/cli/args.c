@@ -52,6 +52,12 @@ int hs_args_finish_output(void)
 {
     errno = 0;
     bool is_whole = fflush(stdout) == 0 && !ferror(stdout);
+    if (!is_whole && errno == 0) {
+        /* An earlier write has failed, and its reason is gone: the next one has the same. */
+        clearerr(stdout);
+        fputc('\n', stdout);
+        fflush(stdout);
+    }
     if (!is_whole && errno != EPIPE) {
         hs_message("standard output: %s", strerror(errno ? errno : EIO));
     }
