@@ -52,6 +52,10 @@ static void say_silent(const struct hs_profile *p, const struct hs_profile_proce
         hs_message("process %u (%s) contains its own malloc, whose allocations cannot be recorded; "
                    "run 'heapscope doctor PROGRAM' for the reason",
                    process->pid, name);
+    } else if (process->is_without_malloc) {
+        hs_message("process %u (%s) was recorded without libc.malloc, and nothing was sampled in "
+                   "another heap",
+                   process->pid, name);
     } else if (interval_bytes > 1) {
         hs_human_bytes(most, HS_MARGIN_UNSEEN_SAMPLES * (double)interval_bytes);
         hs_human_bytes(interval, (double)interval_bytes);

@@ -38,9 +38,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "collect/region/heap_selection.h"
 #include "trace/snapshot.h"
 
-#define HS_INTERVAL_BYTES_MAX (UINT64_C(1) << 40)
 #define HS_BUDGET_CHANGES_MAX 128U
 
 /* The size of an empty region, in bytes. */

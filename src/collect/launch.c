@@ -37,9 +37,9 @@ static bool is_variable(const char *var, const char *name)
 
 static bool is_replaced(const char *var)
 {
-    static const char *const names[] = { HS_ENV_PRELOAD,    HS_ENV_COLLECTOR,  HS_ENV_INTERVAL,
-                                         HS_ENV_FOLLOW,     HS_ENV_FOLLOW_PID, HS_ENV_ASAN,
-                                         HS_ENV_PROFILEABLE };
+    static const char *const names[] = { HS_ENV_PRELOAD,     HS_ENV_COLLECTOR,  HS_ENV_INTERVAL,
+                                         HS_ENV_FOLLOW,      HS_ENV_FOLLOW_PID, HS_ENV_ASAN,
+                                         HS_ENV_PROFILEABLE, HS_ENV_HEAPS };
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (is_variable(var, names[i])) {
             return true;
@@ -146,12 +146,12 @@ static int make_environment(const struct hs_launch_spec *spec, const char *libra
                             struct environment *ret_env)
 {
     struct environment env = { 0 };
-    char interval[32];
+    char interval[32], heaps[HS_CTL_HEAPS_BYTES];
     size_t inherited = 0;
     while (environ && environ[inherited]) {
         inherited++;
     }
-    env.vars = calloc(inherited + 8, sizeof(*env.vars));
+    env.vars = calloc(inherited + 9, sizeof(*env.vars));
     for (size_t i = 0; env.vars && i < inherited; i++) {
         if (!is_replaced(environ[i])) {
             env.vars[env.count++] = environ[i];
@@ -159,9 +159,11 @@ static int make_environment(const struct hs_launch_spec *spec, const char *libra
     }
     env.own_first = env.count;
     snprintf(interval, sizeof(interval), "%llu", (unsigned long long)spec->interval_bytes);
+    hs_heap_selection_text(spec->heaps, heaps);
     if (!env.vars || !add_preload(&env, library) || !add_sanitizer_options(&env) ||
         !add_variable(&env, HS_ENV_COLLECTOR, spec->collector_name) ||
         !add_variable(&env, HS_ENV_INTERVAL, interval) ||
+        (heaps[0] && !add_variable(&env, HS_ENV_HEAPS, heaps)) ||
         !add_variable(&env, HS_ENV_FOLLOW, spec->is_following ? "1" : "0")) {
         free_environment(&env);
         return -ENOMEM;

@@ -20,13 +20,16 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "collect/region/heap_selection.h"
+
 struct hs_launch_spec {
     const char *path; /* path of the file to execute */
     char *const *argv;
     const char *preload_path;   /* the client library, absolute */
     const char *collector_name; /* the listener's name */
     uint64_t interval_bytes;
-    bool is_following; /* record children too */
+    const struct hs_heap_selection *heaps; /* settled */
+    bool is_following;                     /* record children too */
 };
 
 struct hs_launch {

@@ -11,6 +11,7 @@
 
 #include "collect/region/capture.h"
 #include "collect/region/region_control.h"
+#include "rt/base.h"
 #include "util/proc.h"
 
 /* The number of threads that are read for figures that are only shown. */
@@ -113,8 +114,23 @@ void hs_target_look(struct hs_target *target, uint64_t now_ns)
 
 /* --- sessions --------------------------------------------------------------------------------- */
 
-int hs_target_begin_session(struct hs_target *target, uint64_t interval_bytes, uint64_t now_ns)
+static void make_page(const struct hs_target_setting *setting, struct hs_heap_page *ret_page)
 {
+    hs_heap_selection_page(setting->heaps, setting->asked_bytes, setting->interval_bytes, ret_page);
+}
+
+void hs_target_renew(struct hs_target *target, const struct hs_target_setting *setting)
+{
+    struct hs_heap_page heaps;
+    make_page(setting, &heaps);
+    hs_region_control_renew(&target->region, setting->interval_bytes, &heaps);
+}
+
+int hs_target_begin_session(struct hs_target *target, const struct hs_target_setting *setting,
+                            uint64_t now_ns)
+{
+    struct hs_heap_page heaps;
+    uint64_t interval_bytes = setting->interval_bytes;
     struct hs_target_state *state = &target->state;
     if (state->has_recorded) {
         return -EALREADY;
@@ -131,11 +147,14 @@ int hs_target_begin_session(struct hs_target *target, uint64_t interval_bytes, u
     if (state->session_start_ns != 0 || !target->region.header.is_from_startup) {
         state->rss_start_bytes = target->process.rss_bytes;
     }
-    if (was_bytes != interval_bytes && !target->process.has_ended) {
+    make_page(setting, &heaps);
+    bool is_same =
+        was_bytes == interval_bytes && hs_region_control_has_heaps(&target->region, &heaps);
+    if (!is_same && !target->process.has_ended) {
         if (was_dormant) {
-            hs_region_control_begin(&target->region, interval_bytes);
+            hs_region_control_begin(&target->region, interval_bytes, &heaps);
         } else {
-            hs_region_control_set_interval(&target->region, interval_bytes);
+            hs_region_control_set_interval(&target->region, interval_bytes, &heaps);
         }
     }
     return 0;
@@ -147,7 +166,7 @@ void hs_target_end_session(struct hs_target *target)
         target->state.is_dormant = true;
         target->state.has_recorded = true;
         /* Also if the process is gone: its forked children that have not begun yet read this. */
-        hs_region_control_begin(&target->region, HS_INTERVAL_OFF);
+        hs_region_control_end(&target->region);
     }
 }
 
@@ -276,6 +295,26 @@ static void describe_process(const struct hs_target_process *process, struct hs_
     snap->rss_peak_bytes = process->rss_peak_bytes;
 }
 
+/* What was asked for. If libc.malloc was left out, nothing of it is missing. */
+static void describe_selection(const struct hs_heap_selection *heaps, struct hs_snapshot *snap)
+{
+    if (!heaps) {
+        return;
+    }
+    for (uint32_t i = 0; i < heaps->rule_count; i++) {
+        snap->asked_heaps[snap->asked_heap_count++] = heaps->rules[i].pattern;
+    }
+    snap->is_without_malloc = heaps->is_without_malloc;
+    if (heaps->is_without_malloc) {
+        static const enum hs_loss of_malloc[] = { HS_LOSS_UNSEEN_SYMBOLS, HS_LOSS_UNSEEN_ALLOCATOR,
+                                                  HS_LOSS_UNSEEN_NAMESPACE };
+        for (size_t i = 0; i < HS_COUNT_OF(of_malloc); i++) {
+            snap->lost_count[of_malloc[i]] = 0;
+        }
+        snap->has_own_malloc = false;
+    }
+}
+
 static int capture(struct hs_target *target, uint64_t now_ns, hs_capture_open_fn *on_open,
                    void *ctx, struct hs_snapshot **ret_snapshot)
 {
@@ -298,6 +337,7 @@ static int capture(struct hs_target *target, uint64_t now_ns, hs_capture_open_fn
     }
     describe_process(process, snap);
     limit_to_session(&target->state, budget, snap);
+    describe_selection(target->region.heaps, snap);
     snap->is_from_startup &= !target->state.is_late;
     snap->rss_start_bytes = target->state.rss_start_bytes;
     *ret_snapshot = snap;

@@ -59,6 +59,13 @@ struct hs_target {
     struct hs_target_session session;
 };
 
+/* What a session sets in a target. */
+struct hs_target_setting {
+    uint64_t asked_bytes;    /* the session's interval */
+    uint64_t interval_bytes; /* to begin with: a forked child goes on with its parent's */
+    const struct hs_heap_selection *heaps; /* of the session, which outlives the recording */
+};
+
 /* Opens a target. Takes over the pending client's descriptors, whatever the result. `ret_why` as in
  * hs_region_open(). 0 or -errno. */
 int hs_target_open(struct hs_pending_client *pending, uint64_t now_ns,
@@ -78,8 +85,11 @@ void hs_target_look(struct hs_target *target, uint64_t now_ns);
 
 /* Starts recording. If the process has been recording since its start, the recording continues, and
  * counts as one from startup. 0; -EALREADY: the target was recorded before, and its region still
- * holds the records of that session: see hs_region_control_renew(). */
-int hs_target_begin_session(struct hs_target *target, uint64_t interval_bytes, uint64_t now_ns);
+ * holds the records of that session: see hs_target_renew(). */
+int hs_target_begin_session(struct hs_target *target, const struct hs_target_setting *setting,
+                            uint64_t now_ns);
+/* In place of hs_target_begin_session(), after -EALREADY: has the client make another region. */
+void hs_target_renew(struct hs_target *target, const struct hs_target_setting *setting);
 /* Ends the session: the process takes no more samples, and runs on. */
 void hs_target_end_session(struct hs_target *target);
 

@@ -34,13 +34,15 @@ uint64_t hs_target_budget_inherited(const struct hs_region *region, uint64_t ask
 }
 
 void hs_target_budget_set(struct hs_target_budget *budget, struct hs_region *region,
-                          const struct hs_budget_limits *limits, uint64_t asked_bytes)
+                          const struct hs_budget_limits *limits, uint64_t asked_bytes,
+                          const struct hs_heap_selection *heaps)
 {
     if (budget->is_set) {
         return;
     }
     budget->is_set = true;
     budget->dump_rarity = 1;
+    budget->heaps = heaps;
     hs_budget_init(&budget->decisions, limits, asked_bytes,
                    hs_target_budget_inherited(region, asked_bytes));
     hs_region_control_set_limits(region, limits->memory_bytes, limits->overhead_ppm != 0);
@@ -79,10 +81,12 @@ static uint64_t cpu_of(pid_t pid)
     return pid > 0 && clock_getcpuclockid(pid, &clock) == 0 ? hs_clock_ns(clock) : 0;
 }
 
-static uint32_t interval_room(const struct hs_region *region)
+/* How many changes of the interval the region's table has room for: a change also changes the
+ * intervals of heaps that have their own. */
+static uint32_t interval_room(const struct hs_target_budget *budget, const struct hs_region *region)
 {
     uint32_t count = region->header.interval_count; /* as of the last refresh, and checked */
-    return HS_REGION_INTERVALS - count;
+    return (HS_REGION_INTERVALS - count) / (1 + hs_heap_selection_interval_count(budget->heaps));
 }
 
 /* Applies a change: the client follows it at once; the budget remembers it for the trace. */
@@ -90,7 +94,10 @@ static void apply(struct hs_target_budget *budget, struct hs_region *region,
                   const struct hs_snap_change *change)
 {
     if (change->to_bytes != change->from_bytes) {
-        hs_region_control_set_interval(region, change->to_bytes);
+        struct hs_heap_page heaps;
+        hs_heap_selection_page(budget->heaps, budget->decisions.asked_bytes, change->to_bytes,
+                               &heaps);
+        hs_region_control_set_interval(region, change->to_bytes, &heaps);
     }
     if (hs_array_reserve(&budget->changes, &budget->change_capacity, budget->change_count + 1,
                          sizeof(budget->changes[0])) == 0) {
@@ -112,7 +119,7 @@ uint64_t hs_target_budget_keep(struct hs_target_budget *budget, struct hs_region
     struct hs_budget_reading reading = {
         .time_ns = now_ns,
         .region_bytes = hs_region_resident_bytes(region),
-        .interval_room = interval_room(region),
+        .interval_room = interval_room(budget, region),
     };
     read_counters(region, &reading);
     reading.cpu_ns = decisions->limits.overhead_ppm ? cpu_of(pid) : 0;
@@ -136,7 +143,7 @@ void hs_target_budget_spare(struct hs_target_budget *budget, struct hs_region *r
         return;
     }
     if (cpu->rarity != 0 && hs_region_refresh(region) == 0) {
-        hs_budget_raise(decisions, SPARE_FACTOR, interval_room(region));
+        hs_budget_raise(decisions, SPARE_FACTOR, interval_room(budget, region));
     }
     budget->dump_rarity = cpu->rarity;
     change.to_bytes = decisions->interval_bytes;

@@ -27,15 +27,17 @@
 struct hs_target_budget {
     bool is_set;
     struct hs_budget decisions;
+    const struct hs_heap_selection *heaps; /* of its session, which outlives the recording */
     uint32_t dump_rarity;           /* rarity of its session's dumps, as of the latest change */
     struct hs_snap_change *changes; /* of the interval; owned */
     size_t change_count, change_capacity;
 };
 
 /* Sets the limits. If all are 0, nothing is watched. A second call for the same budget is
- * ignored. */
+ * ignored. `heaps`: the session's selection; the intervals in it change with the process's. */
 void hs_target_budget_set(struct hs_target_budget *budget, struct hs_region *region,
-                          const struct hs_budget_limits *limits, uint64_t asked_bytes);
+                          const struct hs_budget_limits *limits, uint64_t asked_bytes,
+                          const struct hs_heap_selection *heaps);
 /* Frees the changes. */
 void hs_target_budget_deinit(struct hs_target_budget *budget);
 

@@ -30,7 +30,8 @@ int hs_ctl_parse(const void *data, size_t bytes, struct hs_ctl_head_v1 *ret_head
     if (head.magic != HS_CTL_MAGIC) {
         return -EPROTO;
     }
-    if (head.version != HS_CTL_VERSION) {
+    bool has_heaps = head.version == HS_CTL_VERSION_HEAPS && head.kind == HS_CTL_START;
+    if (head.version != HS_CTL_VERSION && !has_heaps) {
         return -EPROTONOSUPPORT;
     }
     bool is_in_file = (head.flags & HS_CTL_IN_FILE) != 0;
@@ -61,6 +62,17 @@ static int put_in_file(const uint8_t *body, size_t bytes, int *ret_fd)
     return 0;
 }
 
+/* A receiver of an older version must refuse what it would misunderstand. It records malloc's heap
+ * alone, and so need not know a selection of just that. */
+static uint32_t version_of(enum hs_ctl_kind kind, const ProtobufCMessage *body)
+{
+    const Hs__Ctl__Heaps *heaps =
+        kind == HS_CTL_START ? ((const Hs__Ctl__Start *)(const void *)body)->heaps : NULL;
+    bool is_malloc_alone =
+        heaps && !heaps->is_without_malloc && heaps->is_without_others && heaps->n_pattern == 0;
+    return heaps && !is_malloc_alone ? HS_CTL_VERSION_HEAPS : HS_CTL_VERSION;
+}
+
 int hs_ctl_send(int sock, enum hs_ctl_kind kind, const ProtobufCMessage *body, const int *fds,
                 size_t fd_count)
 {
@@ -68,7 +80,7 @@ int hs_ctl_send(int sock, enum hs_ctl_kind kind, const ProtobufCMessage *body, c
     int file_fd = -1;
     size_t bytes = protobuf_c_message_get_packed_size(body);
     struct hs_ctl_head_v1 head = { .magic = HS_CTL_MAGIC,
-                                   .version = HS_CTL_VERSION,
+                                   .version = version_of(kind, body),
                                    .kind = kind,
                                    .body_bytes = (uint32_t)bytes };
     if (bytes > HS_CTL_FILE_MAX || fd_count + (bytes > HS_CTL_BODY_MAX) > HS_CTL_FDS_MAX) {

@@ -274,6 +274,7 @@ int hs_attach_worker_bring(struct hs_attach_workers *workers, struct hs_session 
         .pid = pid,
         .client_path = client_path,
         .interval_bytes = session->settings.interval_bytes,
+        .heaps = &session->settings.heaps,
         .own_pid = getpid(),
         .collector = workers->collector,
         .is_following = true,

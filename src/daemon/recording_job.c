@@ -340,6 +340,17 @@ static void on_result(void *of, uint64_t now_ns)
     }
 }
 
+/* A previous daemon may have seen other heaps. */
+static void note_heaps(struct hs_recording_job *job, const struct hs_session *session)
+{
+    struct hs_buf text = HS_BUF_INIT;
+    if (!job->is_inherited && session->dump_count > 0) {
+        hs_heaps_seen_words(&session->heaps_seen, &session->settings.heaps, &text);
+        snprintf(job->heap_note, sizeof(job->heap_note), "%s", hs_buf_text(&text));
+    }
+    hs_buf_deinit(&text);
+}
+
 void hs_recording_job_finish(struct hs_recording_job *job)
 {
     struct hs_session *session = job->session;
@@ -350,6 +361,7 @@ void hs_recording_job_finish(struct hs_recording_job *job)
     job->dump_count = session->dump_count;
     job->sample_count = session->ended_sample_count;
     job->result.file_bytes = session->bytes;
+    note_heaps(job, session);
     job->source = (struct hs_event_source){ on_result, job };
     hs_recording_job_save_progress(job); /* before a finalizer exists, which locks the job */
     const struct hs_finalizer_task task = {

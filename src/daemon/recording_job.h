@@ -45,6 +45,7 @@ struct hs_recording_job {
     uint64_t number;                     /* unique, also among the jobs of previous daemons */
     char name[HS_SESSION_NAME_MAX + 1];
     char note[512];               /* why a process could not be attached to; "" */
+    char heap_note[1024];         /* about heaps that no process registered; "" */
     struct hs_user_rights rights; /* of its user; it is finished with them */
     struct hs_recording_file file;
     bool is_kept;            /* for the next daemon: hs_recording_job_keep() */

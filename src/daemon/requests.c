@@ -74,6 +74,7 @@ static int tell_stopped(struct hs_peer *peer, const struct hs_recording_job *job
     stopped.dump_count = job->dump_count;
     stopped.rejected_count = job->rejected_count;
     stopped.error = (char *)(uintptr_t)hs_recording_job_why(job);
+    stopped.heap_note = job->heap_note[0] ? (char *)(uintptr_t)job->heap_note : NULL;
     stopped.note = job->note[0] ? (char *)(uintptr_t)job->note : NULL;
     return hs_peer_reply(peer, HS_CTL_STOPPED, &stopped.base, NULL, 0);
 }

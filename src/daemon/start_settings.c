@@ -85,6 +85,28 @@ static const char *take_sources(const Hs__Ctl__Sources *request,
     return NULL;
 }
 
+static const char *take_heaps(const Hs__Ctl__Heaps *request, struct hs_heap_selection *heaps)
+{
+    if (!request) {
+        return NULL;
+    }
+    if (request->n_pattern != request->n_interval_bytes) {
+        return "it has not one interval for each heap";
+    }
+    heaps->is_without_malloc = request->is_without_malloc;
+    heaps->is_without_others = request->is_without_others;
+    heaps->other_interval_bytes = request->other_interval_bytes;
+    for (size_t i = 0; i < request->n_pattern; i++) {
+        const char *pattern = request->pattern[i];
+        const char *wrong =
+            hs_heap_selection_add(heaps, pattern, strlen(pattern), request->interval_bytes[i]);
+        if (wrong) {
+            return wrong;
+        }
+    }
+    return NULL;
+}
+
 int hs_start_settings(const Hs__Ctl__Start *request, struct hs_session_settings *ret_settings,
                       const char **ret_why)
 {
@@ -120,6 +142,7 @@ int hs_start_settings(const Hs__Ctl__Start *request, struct hs_session_settings 
     why = why ? why : add_processes(request, &settings, &r);
     why = why ? why : check_times(&settings);
     why = why ? why : take_sources(request->sources, &settings.sources);
+    why = why ? why : take_heaps(request->heaps, &settings.heaps);
     why = why || r < 0 ? why : hs_session_settings_check(&settings);
     if (why || r < 0) {
         hs_session_settings_deinit(&settings);

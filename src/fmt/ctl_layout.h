@@ -27,17 +27,21 @@
  */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* Environment of a profiled program. */
 #define HS_ENV_COLLECTOR "HEAPSCOPE_COLLECTOR" /* abstract socket name, without the leading NUL */
 #define HS_ENV_INTERVAL  "HEAPSCOPE_INTERVAL"  /* mean bytes between samples, decimal, >= 1 */
-/* Which heaps are recorded: PATTERN=BYTES,PATTERN=BYTES ...; the first that matches counts; 0: not
- * recorded; without =BYTES as HS_ENV_INTERVAL says. Heaps that nothing matches are recorded. */
-#define HS_ENV_HEAPS      "HEAPSCOPE_HEAPS"
-#define HS_ENV_FOLLOW     "HEAPSCOPE_FOLLOW"     /* "0": only HS_ENV_FOLLOW_PID records; else "1" */
-#define HS_ENV_FOLLOW_PID "HEAPSCOPE_FOLLOW_PID" /* decimal, as the target sees itself */
-#define HS_ENV_SEED       "HEAPSCOPE_SEED"       /* the user's, for repeatable runs */
+/* Which heaps are recorded: PATTERN=BYTES,PATTERN=BYTES ..., at most 32 of them besides * and
+ * libc.malloc; * and ? stand for any characters and for one; the first that matches counts; 0: not
+ * recorded; without =BYTES as HS_ENV_INTERVAL says, which always has the interval of libc.malloc.
+ * Heaps that nothing matches are recorded. Nothing behind the pattern * counts. */
+#define HS_ENV_HEAPS       "HEAPSCOPE_HEAPS"
+#define HS_CTL_HEAPS_BYTES 2960U /* of the longest such text that heapscope writes, with the NUL */
+#define HS_ENV_FOLLOW      "HEAPSCOPE_FOLLOW" /* "0": only HS_ENV_FOLLOW_PID records; else "1" */
+#define HS_ENV_FOLLOW_PID  "HEAPSCOPE_FOLLOW_PID" /* decimal, as the target sees itself */
+#define HS_ENV_SEED        "HEAPSCOPE_SEED"       /* the user's, for repeatable runs */
 
 /* Where a daemon may listen: at the path in HS_ENV_SOCKET, in this folder, or at a fixed path. */
 #define HS_ENV_SOCKET         "HEAPSCOPE_SOCKET"
@@ -159,7 +163,11 @@ struct hs_attach_v1 {
     uint32_t collector_pid;
     uint64_t collector_start_ticks;
     uint32_t reserved[6];
+    /* Since region version 2; an older collector's argument ends here. */
+    char heaps[HS_CTL_HEAPS_BYTES]; /* which heaps are recorded: as HS_ENV_HEAPS; "": all */
 };
+
+#define HS_ATTACH_BYTES_FIRST 192U /* sizeof(struct hs_attach_v1) of region version 1 */
 
 /* Argument of HS_DETACH_ENTRY. */
 struct hs_detach_v1 {
@@ -262,7 +270,8 @@ struct hs_detour_request_v1 {
 _Static_assert(sizeof(struct hs_detour_row_v1) == 80 && sizeof(struct hs_detour_request_v1) == 4648,
                "layout v1");
 
-_Static_assert(sizeof(struct hs_attach_v1) == 192 && sizeof(struct hs_detach_v1) == 64 &&
+_Static_assert(offsetof(struct hs_attach_v1, heaps) == HS_ATTACH_BYTES_FIRST &&
+                   sizeof(struct hs_attach_v1) == 3152 && sizeof(struct hs_detach_v1) == 64 &&
                    sizeof(struct hs_refresh_v1) == 64,
                "layout v1");
 
@@ -289,10 +298,13 @@ _Static_assert(sizeof(struct hs_startup_hint_v1) == 64, "layout v1");
 /* What heapscope's commands and a daemon send each other, on the same socket: one message is one
  * datagram, this head and behind it a protobuf message of src/ctl/ctl.proto. A body longer than
  * HS_CTL_BODY_MAX comes in a memfd of its own, the last descriptor of the datagram. */
-#define HS_CTL_MAGIC    UINT64_C(0x31304c5443534548) /* "HESCTL01" read as little-endian */
-#define HS_CTL_VERSION  1U
-#define HS_CTL_BODY_MAX 32768U
-#define HS_CTL_FILE_MAX (UINT64_C(64) << 20) /* bytes of a body in a file */
+#define HS_CTL_MAGIC   UINT64_C(0x31304c5443534548) /* "HESCTL01" read as little-endian */
+#define HS_CTL_VERSION 1U
+/* Of a Start that selects heaps: an older daemon, which would record malloc's alone, refuses it.
+ * The answer has version 1. */
+#define HS_CTL_VERSION_HEAPS 2U
+#define HS_CTL_BODY_MAX      32768U
+#define HS_CTL_FILE_MAX      (UINT64_C(64) << 20) /* bytes of a body in a file */
 
 /* The head of a message. */
 struct hs_ctl_head_v1 {

@@ -35,3 +35,28 @@ static inline const char *hs_text_base_name(const char *path)
     }
     return base;
 }
+
+/* Does `name` match a pattern, in which * stands for any characters and ? for one? */
+static inline bool hs_text_matches(const char *pattern, const char *name)
+{
+    const char *star = 0, *retry = 0;
+    while (*name) {
+        if (*pattern == '*') {
+            star = pattern++;
+            retry = name;
+        } else if (*pattern == '?' || *pattern == *name) {
+            pattern++;
+            name++;
+        } else if (star) {
+            /* The star stands for one character more. */
+            pattern = star + 1;
+            name = ++retry;
+        } else {
+            return false;
+        }
+    }
+    while (*pattern == '*') {
+        pattern++;
+    }
+    return *pattern == '\0';
+}

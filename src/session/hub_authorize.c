@@ -11,11 +11,26 @@
 
 #include "session/hub_targets.h"
 
+/* A client of an older version has malloc's heap only. */
+static bool has_selected_heap(const struct hs_session *session, const struct hs_target *target)
+{
+    return !target || target->region.header.version > 1 ||
+           !session->settings.heaps.is_without_malloc;
+}
+
 enum hs_refusal hs_hub_authorize(const struct hs_hub *hub, const struct hs_session *session,
                                  const struct hs_process_facts *facts, struct hs_target *target,
                                  struct hs_refusal_words *ret_words)
 {
     uid_t uid = facts->facts.uid;
+    if (!has_selected_heap(session, target)) {
+        *ret_words = (struct hs_refusal_words){
+            .what = "its heapscope library is of an older version, which records libc.malloc only, "
+                    "and libc.malloc was left out",
+            .remedy = "restart the program, so that it loads the present version",
+        };
+        return HS_REFUSAL_NO_CLIENT;
+    }
     if (hub->config.authorize) {
         return hub->config.authorize(hub->config.ctx, session, facts, target, ret_words);
     }

@@ -29,7 +29,7 @@ static void set_budget(const struct hs_session *session, struct hs_target *targe
 {
     if (has_budget(session)) {
         hs_target_budget_set(&target->session.budget, &target->region, &session->settings.limits,
-                             session->settings.interval_bytes);
+                             session->settings.interval_bytes, &session->settings.heaps);
         target->session.budget.dump_rarity = session->cpu.rarity;
     }
 }
@@ -37,6 +37,7 @@ static void set_budget(const struct hs_session *session, struct hs_target *targe
 void hs_hub_own(struct hs_target *target, struct hs_session *session)
 {
     target->session.owner = session;
+    target->region.heaps = &session->settings.heaps;
     set_budget(session, target);
     if (!session->settings.is_taking_announced) {
         target->process.look_period_max_ns = HS_LOOK_PERIOD_SESSION_NS;
@@ -52,14 +53,16 @@ void hs_hub_own(struct hs_target *target, struct hs_session *session)
 enum hs_hub_answer hs_hub_give(struct hs_target *target, struct hs_session *session,
                                uint64_t now_ns)
 {
-    uint64_t interval_bytes = session->settings.interval_bytes;
+    struct hs_target_setting setting = { .asked_bytes = session->settings.interval_bytes,
+                                         .interval_bytes = session->settings.interval_bytes,
+                                         .heaps = &session->settings.heaps };
     if (has_budget(session)) {
-        interval_bytes = hs_target_budget_inherited(&target->region, interval_bytes);
+        setting.interval_bytes = hs_target_budget_inherited(&target->region, setting.asked_bytes);
     }
-    if (hs_target_begin_session(target, interval_bytes, now_ns) < 0) {
+    if (hs_target_begin_session(target, &setting, now_ns) < 0) {
         /* Its region belongs to an earlier session: it makes another one for this session. */
         hs_pid_list_add(&session->expected, target->process.pid);
-        hs_region_control_renew(&target->region, interval_bytes);
+        hs_target_renew(target, &setting);
         return HS_HUB_ATTACHING;
     }
     if (!session->has_begun && hs_pid_list_has(&session->expected, target->process.pid)) {

@@ -200,6 +200,7 @@ int hs_program_run_new(const struct hs_program_run_config *config, struct hs_pro
                                              .preload_path = config->preload_path,
                                              .collector_name = run->hub->registry.listener.name,
                                              .interval_bytes = config->interval_bytes,
+                                             .heaps = config->heaps,
                                              .is_following = config->is_following };
         r = hs_launch_fork(&spec, &run->launch);
     }

@@ -40,7 +40,8 @@ struct hs_program_run_config {
     char *const *argv;
     const char *preload_path;
     uint64_t interval_bytes;
-    bool is_following; /* its children are recorded, too */
+    const struct hs_heap_selection *heaps; /* settled */
+    bool is_following;                     /* its children are recorded, too */
     /* SIGUSR1 to heapscope asks for a dump, and is not passed on */
     bool is_dumping_at_usr1;
     hs_hub_look_fn *on_look; /* NULL: no calls */

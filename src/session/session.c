@@ -277,6 +277,7 @@ int hs_session_dump(struct hs_session *session, const struct hs_snapshot *snap)
     session->cpu_used_ns += session->frame_names.cpu_ns - names_ns;
     if (session->error == 0) {
         session->dump_count++;
+        hs_heaps_seen_add(&session->heaps_seen, &session->settings.heaps, snap);
         if (session->settings.is_symbolizing) {
             const struct hs_skipped_files skipped = skipped_of(&session->settings);
             session->error = hs_symbol_packets_add_snapshot(&session->wanted, snap, &skipped);

@@ -24,7 +24,9 @@
 
 #include "collect/budget.h"
 #include "collect/dump_schedule.h"
+#include "collect/region/heap_selection.h"
 #include "session/frame_names.h"
+#include "session/heaps_seen.h"
 #include "session/match.h"
 #include "session/process_facts.h"
 #include "sources/sources.h"
@@ -45,11 +47,12 @@ struct hs_session_settings {
     size_t name_count;
     char **skipped; /* owned; path prefixes, see trace/skipped_files.h */
     size_t skipped_count;
-    bool is_all;             /* matches every process */
-    uint64_t min_anon_bytes; /* smaller running processes do not match */
-    uid_t uid;               /* the user whose processes the session may record */
-    bool is_any_uid;         /* true: it may record the processes of every user */
-    uint64_t interval_bytes;
+    bool is_all;                    /* matches every process */
+    uint64_t min_anon_bytes;        /* smaller running processes do not match */
+    uid_t uid;                      /* the user whose processes the session may record */
+    bool is_any_uid;                /* true: it may record the processes of every user */
+    uint64_t interval_bytes;        /* of malloc's heap */
+    struct hs_heap_selection heaps; /* settled */
     /* matches every process that announces itself: the socket is the session's own, and only the
      * program that it belongs to and that program's children know it */
     bool is_taking_announced;
@@ -146,7 +149,8 @@ struct hs_session {
     uint64_t process_count;    /* program images that had their last dump */
     uint64_t rejected_count;   /* processes that matched and could not be recorded */
     uint64_t dump_count;
-    uint64_t ended_sample_count; /* samples of program images that ended */
+    struct hs_heaps_seen heaps_seen; /* in its dumps */
+    uint64_t ended_sample_count;     /* samples of program images that ended */
     struct hs_pid_list seen;     /* processes that it has or had; it takes their forked children */
     struct hs_pid_list late;     /* those of `seen` that were not recorded from their start */
     struct hs_pid_list expected; /* running processes that are about to get a client for it */

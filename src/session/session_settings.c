@@ -107,5 +107,6 @@ const char *hs_session_settings_check(const struct hs_session_settings *settings
     if (settings->limits.cpu_ns > HS_BUDGET_CPU_MAX_NS) {
         return "the CPU budget must be at most a thousand days";
     }
-    return hs_dump_schedule_check(&settings->dumps);
+    const char *wrong = hs_heap_selection_check(&settings->heaps);
+    return wrong ? wrong : hs_dump_schedule_check(&settings->dumps);
 }

@@ -173,6 +173,11 @@ struct hs_snapshot {
 
     struct hs_estimate live, alloc, peak; /* sums over all heaps that are not carved */
     struct hs_inherited inherited;
+    /* What the session selects: libc.malloc is left out; names and globs of other heaps that it
+     * records or leaves out, not owned. */
+    bool is_without_malloc;
+    const char *asked_heaps[HS_REGION_HEAP_RULES];
+    uint32_t asked_heap_count;
     uint64_t peak_short_bytes; /* the highest live total was at most this much above `peak` */
 
     struct hs_snap_heap *heaps;

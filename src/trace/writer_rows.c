@@ -328,6 +328,9 @@ static int write_head(struct hs_trace_writer *writer, const struct hs_writer_dum
     fill_counters(head, snap, out);
     fill_info(dump, out);
     fill_refusal(snap, out);
+    out->has_is_without_malloc = out->is_without_malloc = snap->is_without_malloc;
+    out->n_asked_heaps = snap->asked_heap_count;
+    out->asked_heaps = (char **)(uintptr_t)snap->asked_heaps;
     out->name = snap->name[0] ? (char *)(uintptr_t)snap->name : NULL;
     int err = hs_writer_heaps_fill(writer, dump, &head->heaps, out);
     if (err == 0) {

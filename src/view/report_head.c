@@ -289,6 +289,7 @@ static void describe_exact(const struct hs_report *report, const char *count, st
 {
     const char *verb = strcmp(count, "1") == 0 ? "allocation was" : "allocations were";
     const char *whose = report->selection.dump_count == 1 ? "this process" : "these processes";
+    const char *of = hs_report_is_without_malloc(report) ? "the selected heaps of " : "";
     if (hs_report_is_incomplete(report)) {
         hs_buf_printf(text,
                       "%s %s recorded with the exact size; others are missing; the lines below "
@@ -307,7 +308,7 @@ static void describe_exact(const struct hs_report *report, const char *count, st
                                                         : "the counted heaps of these processes");
     } else {
         /* Statically linked children, for example, are not included, and may be unknown. */
-        hs_buf_printf(text, "exact: all %s allocations of %s were recorded", count, whose);
+        hs_buf_printf(text, "exact: all %s allocations of %s%s were recorded", count, of, whose);
     }
 }
 
@@ -450,6 +451,7 @@ void hs_report_write_head(struct hs_report *report)
     hs_table_deinit(&table);
     write_overlap(report);
     hs_report_write_heap_words(report);
+    hs_report_write_left_out(report);
     write_before(report);
     hs_report_write_counters(report);
     write_sampling(report);

@@ -207,6 +207,7 @@ void hs_report_write_losses(struct hs_report *report)
     struct hs_profile_loss *sums = add_up(report, &count);
     warn_own_malloc(report);
     warn_unseen_programs(report);
+    hs_report_warn_unregistered(report);
     bool is_refused_told = hs_report_write_refused(report);
     for (size_t i = 0; sums && i < count; i++) {
         bool is_told = is_refused_told && is_refusal(report->profile, &sums[i]);

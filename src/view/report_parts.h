@@ -66,6 +66,13 @@ void hs_report_write_health(struct hs_report *report);
 /* Writes a highlighted line, followed by ": COUNT" unless `count` is 0. */
 void hs_report_warn(struct hs_report *report, const char *text, uint64_t count);
 
+/* report_selection.c: was libc.malloc left out, of any process of the selection? */
+bool hs_report_is_without_malloc(const struct hs_report *report);
+/* Says that it was left out. */
+void hs_report_write_left_out(struct hs_report *report);
+/* Says which heaps were asked for that no process registered. */
+void hs_report_warn_unregistered(struct hs_report *report);
+
 /*
  * report_refused.c: the processes that were not profiled. False: there are more than were listed.
  */

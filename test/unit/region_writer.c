@@ -56,6 +56,7 @@ void region_writer_init(struct region_writer *w, const struct region_plan *plan)
     w->control->magic = HS_REGION_MAGIC;
     w->control->epoch = 2;
     w->control->interval_bytes = plan->interval_bytes;
+    w->control->heap_selection.other_interval_bytes = HS_INTERVAL_SAME;
     w->header->magic = HS_REGION_MAGIC;
     w->header->version = HS_REGION_VERSION;
     w->header->header_bytes = sizeof(*w->header);

@@ -145,6 +145,8 @@ static void test_heads(void **state)
         { { HS_CTL_MAGIC + 1, HS_CTL_VERSION, HS_CTL_LIST, 0, 0 }, 0, -EPROTO },
         { { HS_CTL_MAGIC, 2, HS_CTL_LIST, 0, 0 }, 0, -EPROTONOSUPPORT },
         { { HS_CTL_MAGIC, 0, 99, 7, 0 }, 0, -EPROTONOSUPPORT },
+        { { HS_CTL_MAGIC, HS_CTL_VERSION_HEAPS, HS_CTL_START, 0, 0 }, 0, 0 },
+        { { HS_CTL_MAGIC, HS_CTL_VERSION_HEAPS + 1, HS_CTL_START, 0, 0 }, 0, -EPROTONOSUPPORT },
         { { HS_CTL_MAGIC, HS_CTL_VERSION, 1, 0, 0 }, 0, -EPROTO },
         { { HS_CTL_MAGIC, HS_CTL_VERSION, HS_CTL_KIND_N, 0, 0 }, 0, -EPROTO },
         { { HS_CTL_MAGIC, HS_CTL_VERSION, HS_CTL_LIST, 4, 0 }, 5, -EPROTO },
@@ -274,6 +276,64 @@ static void test_requests(void **state)
                  hs_recording_file_is_name(long_name));
 }
 
+/* A daemon that does not know selections must not take the request for one without. */
+static void test_selection_of_heaps(void **state)
+{
+    (void)state;
+    int ends[2];
+    char *names[] = { (char *)"nginx" }, *patterns[] = { (char *)"arena", (char *)"po?l*" };
+    uint64_t intervals[] = { 64, HS_INTERVAL_OFF };
+    Hs__Ctl__Heaps heaps = HS__CTL__HEAPS__INIT;
+    Hs__Ctl__Start start = HS__CTL__START__INIT;
+    start.n_name = 1;
+    start.name = names;
+    start.has_interval_bytes = true;
+    start.interval_bytes = 512;
+    make_pair(ends);
+    for (unsigned round = 0; round < 3; round++) {
+        struct {
+            struct hs_ctl_head_v1 head;
+            uint8_t body[512];
+        } datagram;
+        start.heaps = round ? &heaps : NULL;
+        heaps.has_is_without_others = heaps.is_without_others =
+            true; /* malloc's alone is what an older daemon records */
+        heaps.n_pattern = heaps.n_interval_bytes = round == 2 ? 2 : 0;
+        heaps.pattern = patterns;
+        heaps.interval_bytes = intervals;
+        assert_int_equal(hs_ctl_send(ends[0], HS_CTL_START, &start.base, NULL, 0), 0);
+        assert_true(recv(ends[1], &datagram, sizeof(datagram), MSG_PEEK) > 0);
+        assert_int_equal(datagram.head.version, round == 2 ? HS_CTL_VERSION_HEAPS : HS_CTL_VERSION);
+        struct hs_ctl_message message;
+        struct hs_session_settings settings;
+        const char *why;
+        assert_int_equal(hs_ctl_receive(ends[1], false, &message), 0);
+        ProtobufCMessage *body = hs_ctl_unpack(&message, &hs__ctl__start__descriptor);
+        assert_int_equal(hs_start_settings((void *)body, &settings, &why), 0);
+        char text[HS_CTL_HEAPS_BYTES];
+        hs_heap_selection_text(&settings.heaps, text);
+        assert_string_equal(text, round == 0   ? ""
+                                  : round == 1 ? "libc.malloc,*=0"
+                                               : "libc.malloc,arena=64,po?l*=0,*=0");
+        hs_session_settings_deinit(&settings);
+        protobuf_c_message_free_unpacked(body, NULL);
+        hs_ctl_message_deinit(&message);
+    }
+    close_pair(ends);
+    intervals[1] = HS_INTERVAL_BYTES_MAX + 1;
+    assert_non_null(why_not(&start));
+    intervals[1] = 1;
+    assert_null(why_not(&start));
+    heaps.n_interval_bytes = 1;
+    assert_non_null(why_not(&start));
+    heaps.n_pattern = heaps.n_interval_bytes = 0;
+    heaps.is_without_malloc = true; /* nothing is left */
+    assert_non_null(why_not(&start));
+    heaps.is_without_others = false;
+    heaps.other_interval_bytes = UINT64_MAX;
+    assert_non_null(why_not(&start));
+}
+
 /* --- sockets of collectors -------------------------------------------------------------------- */
 
 #define HEX32 "0123456789abcdef0123456789abcdef"
@@ -316,6 +376,7 @@ int main(void)
         cmocka_unit_test(test_heads),
         cmocka_unit_test(test_a_body_in_what_is_no_file),
         cmocka_unit_test(test_requests),
+        cmocka_unit_test(test_selection_of_heaps),
         cmocka_unit_test(test_collectors_in_the_kernels_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

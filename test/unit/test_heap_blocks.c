@@ -246,6 +246,8 @@ static void test_rules(void **state)
     assert_int_equal(hs_heaps_element(carved)->interval_bytes, 100);
     hs_heaps_select("libc.malloc=0");
     assert_true(control()->flags & HS_CONTROL_NO_MALLOC);
+    assert_int_equal(selection->other_interval_bytes, HS_INTERVAL_SAME);
+    selection->other_interval_bytes = 7;
     /* While nothing is recorded, no heap is. */
     control()->interval_bytes = HS_INTERVAL_OFF;
     assert_int_equal(hs_heaps_wanted_interval(carved), HS_INTERVAL_OFF);

@@ -55,7 +55,8 @@ static void test_a_client_that_has_switched_itself_off(void **state)
     announce(world.hub, &p);
     assert_int_equal(hs_hub_target_count(world.hub, session), 1);
     assert_int_equal(p.w.control->interval_bytes, HS_INTERVAL_OFF);
-    hs_region_control_set_interval(&world.hub->registry.targets[0]->region, 8192);
+    hs_region_control_set_interval(&world.hub->registry.targets[0]->region, 8192,
+                                   &(struct hs_heap_page){ 0 });
     assert_int_equal(p.w.control->interval_bytes, HS_INTERVAL_OFF);
     assert_int_equal(p.w.control->generation, 0);
     hs_hub_stop(world.hub, session, now_ns());

@@ -56,6 +56,9 @@ static int say_stopped(void *ctx, const ProtobufCMessage *body)
         hs_message("%" PRIu64 " process%s could not be profiled; the report says why",
                    stopped->rejected_count, stopped->rejected_count == 1 ? "" : "es");
     }
+    if (stopped->heap_note) {
+        hs_message("%s", stopped->heap_note);
+    }
     if (!*is_quiet) {
         say_if_empty(stopped, path);
     }

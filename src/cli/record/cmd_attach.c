@@ -171,6 +171,7 @@ static int bring_in(void *ctx, struct hs_session *session, const struct hs_proce
         .pid = pid,
         .client_path = a->client_path,
         .interval_bytes = session->settings.interval_bytes,
+        .heaps = &session->settings.heaps,
         .own_pid = getpid(),
         .allocator = a->options.allocator,
         .collector = a->listener.name,

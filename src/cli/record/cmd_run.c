@@ -288,6 +288,7 @@ static int record(struct run *run)
         .argv = run->program,
         .preload_path = run->preload_path,
         .interval_bytes = run->settings.interval_bytes,
+        .heaps = &run->settings.heaps,
         .is_following = run->is_following,
         .is_dumping_at_usr1 = run->is_dumping_at_usr1,
         .on_look = run->only.count > 0 ? on_look : NULL,

@@ -107,6 +107,17 @@ static void say_about_names(const struct hs_session *session)
     }
 }
 
+/* Without a summary, which says so too. */
+static void say_about_heaps(const struct hs_session *session)
+{
+    struct hs_buf text = HS_BUF_INIT;
+    hs_heaps_seen_words(&session->heaps_seen, &session->settings.heaps, &text);
+    if (text.bytes > 0) {
+        hs_message("%s", hs_buf_text(&text));
+    }
+    hs_buf_deinit(&text);
+}
+
 int hs_own_session_finish(struct hs_own_session *own)
 {
     struct hs_session *session = own->session;
@@ -124,6 +135,9 @@ int hs_own_session_finish(struct hs_own_session *own)
     hs_progress_over();
     if (r == 0) {
         say_about_names(session);
+    }
+    if (own->is_quiet) {
+        say_about_heaps(session);
     }
     r = hs_run_summary_file(&summary, r);
     hs_session_server_close(

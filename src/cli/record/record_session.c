@@ -222,6 +222,9 @@ static int say_stopped(void *ctx, const ProtobufCMessage *body)
         hs_message("nothing was recorded: %s", stopped->error);
         return HS_EXIT_STATUS_FAILED;
     }
+    if (stopped->heap_note) {
+        hs_message("%s", stopped->heap_note);
+    }
     if (stopped->note && stopped->process_count > 0) {
         hs_message("%s", stopped->note);
     }

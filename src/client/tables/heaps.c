@@ -5,6 +5,7 @@
 
 #include "client/tables/heap_blocks.h"
 #include "rt/sys.h"
+#include "rt/text.h"
 
 /* What a region's element is written from. */
 struct heap {
@@ -93,31 +94,6 @@ void hs_heaps_set_own_samples(uint8_t heap_id)
 
 /* --- settings --------------------------------------------------------------------------------- */
 
-/* Does `name` match a pattern, in which * stands for any characters and ? for one? */
-static bool does_match(const char *pattern, const char *name)
-{
-    const char *star = NULL, *retry = NULL;
-    while (*name) {
-        if (*pattern == '*') {
-            star = pattern++;
-            retry = name;
-        } else if (*pattern == '?' || *pattern == *name) {
-            pattern++;
-            name++;
-        } else if (star) {
-            /* The star stands for one character more. */
-            pattern = star + 1;
-            name = ++retry;
-        } else {
-            return false;
-        }
-    }
-    while (*pattern == '*') {
-        pattern++;
-    }
-    return *pattern == '\0';
-}
-
 /* The rules lie in memory that a collector writes: each is copied, and ended, before it is used. */
 static bool does_rule_match(const struct hs_heap_rule_v2 *rule, const char *name)
 {
@@ -126,7 +102,7 @@ static bool does_rule_match(const struct hs_heap_rule_v2 *rule, const char *name
         pattern[i] = hs_load_relaxed(&rule->pattern[i]);
     }
     pattern[HS_HEAP_NAME_BYTES - 1] = '\0';
-    return does_match(pattern, name);
+    return hs_text_matches(pattern, name);
 }
 
 static uint64_t selected_interval(const char *name)
@@ -160,27 +136,48 @@ static const char *parse_number(const char *text, uint64_t *ret_value)
     return text;
 }
 
+/* Reads PATTERN or PATTERN=BYTES. Returns what follows it. */
+static const char *parse_rule(const char *text, struct hs_heap_rule_v2 *ret_rule)
+{
+    unsigned len = 0;
+    for (; *text && *text != '=' && *text != ','; text++) {
+        ret_rule->pattern[len] = *text;
+        len += len < HS_HEAP_NAME_BYTES - 1;
+    }
+    ret_rule->pattern[len] = '\0';
+    ret_rule->interval_bytes = HS_INTERVAL_SAME;
+    if (*text == '=') {
+        text = parse_number(text + 1, &ret_rule->interval_bytes);
+    }
+    while (*text && *text != ',') {
+        text++;
+    }
+    return *text ? text + 1 : text;
+}
+
 void hs_heaps_select(const char *text)
 {
     struct hs_region_control_v1 *control = &hs_control_page.control;
     struct hs_heap_selection_v2 *selection = &control->heap_selection;
-    while (*text && selection->rule_count < HS_REGION_HEAP_RULES) {
-        struct hs_heap_rule_v2 *rule = &selection->rules[selection->rule_count];
-        unsigned len = 0;
-        for (; *text && *text != '='; text++) {
-            rule->pattern[len] = *text;
-            len += len < HS_HEAP_NAME_BYTES - 1;
+    struct hs_heap_rule_v2 rule;
+    bool is_malloc_known = false, is_over = false;
+    /* A new region begins with the selection of the last session. */
+    control->flags &= ~(uint32_t)HS_CONTROL_NO_MALLOC;
+    selection->other_interval_bytes = HS_INTERVAL_SAME;
+    selection->rule_count = 0;
+    while (*text && !is_over) {
+        text = parse_rule(text, &rule);
+        if (!is_malloc_known && hs_text_matches(rule.pattern, heaps[0].name)) {
+            is_malloc_known = true;
+            control->flags |= rule.interval_bytes == HS_INTERVAL_OFF ? HS_CONTROL_NO_MALLOC : 0U;
         }
-        rule->pattern[len] = '\0';
-        rule->interval_bytes = HS_INTERVAL_SAME;
-        if (*text == '=') {
-            text = parse_number(text + 1, &rule->interval_bytes);
+        if (hs_text_is_same(rule.pattern, "*")) {
+            selection->other_interval_bytes = rule.interval_bytes;
+            is_over = true;
+        } else if (!hs_text_is_same(rule.pattern, heaps[0].name) &&
+                   selection->rule_count < HS_REGION_HEAP_RULES) {
+            selection->rules[selection->rule_count++] = rule;
         }
-        if (rule->interval_bytes == HS_INTERVAL_OFF && does_match(rule->pattern, heaps[0].name)) {
-            control->flags |= HS_CONTROL_NO_MALLOC;
-        }
-        selection->rule_count++;
-        text += *text == ',';
     }
 }
 

@@ -122,6 +122,9 @@ static bool prepare(const struct hs_attachment_request *request, struct hs_attac
                                        .seed = request->seed,
                                        .region_fd = -1 };
     write_collector_id(request->own_pid, ret_args);
+    if (request->heaps) {
+        hs_heap_selection_text(request->heaps, ret_args->heaps);
+    }
     if (request->collector) {
         size_t bytes = strlen(request->collector) + 1;
         if (bytes > sizeof(ret_args->collector)) {

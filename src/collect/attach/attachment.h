@@ -23,12 +23,14 @@
 #include <sys/types.h>
 
 #include "collect/attach/pending_client.h"
+#include "collect/region/heap_selection.h"
 
 struct hs_attachment_request {
     pid_t pid;
     const char *client_path; /* the client library's file */
     uint64_t interval_bytes;
-    uint64_t seed; /* 0: random */
+    const struct hs_heap_selection *heaps; /* settled; NULL: all */
+    uint64_t seed;                         /* 0: random */
     /* the collector's pid; a process that this collector recorded before, and could not detach
      * from, is taken over */
     pid_t own_pid;

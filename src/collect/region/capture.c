@@ -11,6 +11,7 @@
 #include "collect/region/capture_tables.h"
 #include "collect/region/cut.h"
 #include "collect/region/heap_peaks.h"
+#include "collect/region/heap_selection.h"
 #include "collect/region/record_scan.h"
 #include "rt/atomic.h"
 #include "rt/bits.h"
@@ -126,12 +127,30 @@ static void forget_scan(struct capture *c)
     c->scan = (struct hs_record_scan){ 0 };
 }
 
-/* Says for each stack whether its heap is carved. Most processes have no such heap. */
+/* Fills in carved_heaps' value for each heap. False: all are 0, as in most processes. */
+static bool mark_heaps(const struct capture *c, uint16_t ret_marks[HS_REGION_HEAPS])
+{
+    bool is_any = false;
+    for (unsigned i = 0; i < HS_REGION_HEAPS; i++) {
+        const char *name = i > 0 ? c->heaps.heaps[i].name : HS_HEAP_MALLOC;
+        bool is_left_out = c->region->heaps && name[0] &&
+                           hs_heap_selection_interval(c->region->heaps, name) == HS_INTERVAL_OFF;
+        ret_marks[i] = is_left_out ? HS_SCAN_LEFT_OUT : 0;
+        if (!is_left_out && hs_heap_peaks_is_carved(&c->heaps, (uint8_t)i)) {
+            ret_marks[i] = (uint16_t)(i + 1);
+        }
+        is_any |= ret_marks[i] != 0;
+    }
+    return is_any;
+}
+
+/* Says for each stack whether its heap is carved, or left out. */
 static int find_carved(struct capture *c)
 {
+    uint16_t marks[HS_REGION_HEAPS];
     /* The target names a heap before it stores a stack of it: these stacks' heaps are there. */
     int r = hs_heap_peaks_add_new(c->region, &c->heaps);
-    if (r < 0 || !c->heaps.has_carved) {
+    if (r < 0 || !mark_heaps(c, marks)) {
         return r;
     }
     c->carved_heaps = calloc((size_t)c->scan.stack_count + 1, sizeof(*c->carved_heaps));
@@ -140,8 +159,7 @@ static int find_carved(struct capture *c)
     }
     for (uint32_t i = 0; i < c->scan.stack_count; i++) {
         const struct hs_stack_v1 *stack = hs_region_map_at(&c->stacks, i);
-        uint8_t heap_id = hs_load_relaxed(&stack->heap_id);
-        c->carved_heaps[i] = hs_heap_peaks_is_carved(&c->heaps, heap_id) ? heap_id + 1 : 0;
+        c->carved_heaps[i] = marks[hs_load_relaxed(&stack->heap_id)];
     }
     c->scan.carved_heaps = c->carved_heaps;
     c->scan.heaps = c->heaps.heaps;
@@ -193,6 +211,13 @@ static void scan_records(struct capture *c)
     c->are_peaks_stable = hs_heap_peaks_check(c->region, &c->heaps) && c->has_peak;
 }
 
+/* The id + 1 of the carved heap of a stack; HS_SCAN_LEFT_OUT: it
+ * does not count; 0: neither. */
+static unsigned carved_heap_of(const struct capture *c, uint32_t stack_id)
+{
+    return c->carved_heaps ? c->carved_heaps[stack_id] : 0;
+}
+
 /* Step 4: fills in the figures of all stacks. */
 static int fill_stacks(struct capture *c)
 {
@@ -221,6 +246,9 @@ static int fill_stacks(struct capture *c)
         } else if (i < c->before_count) {
             add_totals(&totals, &c->before[i]);
         }
+        if (carved_heap_of(c, i) == HS_SCAN_LEFT_OUT) {
+            continue;
+        }
         snap->stacks[i].alloc = estimate_of(&totals, interval_bytes);
         snap->stacks[i].live = c->scan.sums[i].live;
         snap->stacks[i].peak = c->scan.sums[i].peak;
@@ -247,12 +275,6 @@ static void raise_to(struct hs_estimate *low, const struct hs_estimate *high)
     }
 }
 
-/* The id + 1 of the carved heap of a stack; 0: its heap is not carved. */
-static unsigned carved_heap_of(const struct capture *c, uint32_t stack_id)
-{
-    return c->carved_heaps ? c->carved_heaps[stack_id] : 0;
-}
-
 /* Sets the peak of the stacks of carved heaps that have no usable peak of their own, or whose live
  * total is higher: it is what lives now. */
 static void settle_carved_peaks(struct capture *c)
@@ -261,7 +283,7 @@ static void settle_carved_peaks(struct capture *c)
     double live_bytes[HS_REGION_HEAPS] = { 0 }, peak_bytes[HS_REGION_HEAPS] = { 0 };
     for (uint32_t i = 0; i < snap->stack_count && c->carved_heaps; i++) {
         unsigned carved = c->carved_heaps[i];
-        if (carved) {
+        if (carved && carved != HS_SCAN_LEFT_OUT) {
             live_bytes[carved - 1] += snap->stacks[i].live.bytes;
             peak_bytes[carved - 1] += snap->stacks[i].peak.bytes;
         }
@@ -271,7 +293,7 @@ static void settle_carved_peaks(struct capture *c)
     }
     for (uint32_t i = 0; i < snap->stack_count && c->carved_heaps; i++) {
         unsigned carved = c->carved_heaps[i];
-        if (carved && !c->heaps.has_peak[carved - 1]) {
+        if (carved && carved != HS_SCAN_LEFT_OUT && !c->heaps.has_peak[carved - 1]) {
             snap->stacks[i].peak = snap->stacks[i].live;
         }
     }

@@ -157,6 +157,9 @@ void hs_record_scan_run(struct hs_record_scan *scan)
             continue;
         }
         unsigned carved = carved_heap(scan, view.stack_id);
+        if (hs_unlikely(carved == HS_SCAN_LEFT_OUT)) {
+            continue;
+        }
         uint64_t peak_epoch = carved ? scan->heaps[carved - 1].peak_epoch : scan->peak_epoch;
         bool is_live = is_in_cut(view.word, scan->cut_epoch, HS_RECORD_IN_SNAPSHOT);
         bool is_peak = peak_epoch != 0 && is_in_cut(view.word, peak_epoch, HS_RECORD_IN_PEAK);

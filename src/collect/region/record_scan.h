@@ -24,6 +24,8 @@ struct hs_stack_sums {
     struct hs_estimate peak;
 };
 
+#define HS_SCAN_LEFT_OUT 0xFFFFU
+
 struct hs_record_scan {
     /* in */
     const void *records; /* mapped; struct hs_record_v1 */
@@ -31,7 +33,8 @@ struct hs_record_scan {
     uint64_t record_count;
     uint64_t cut_epoch;  /* or HS_CUT_OF_DEAD */
     uint64_t peak_epoch; /* 0: no peak */
-    /* By stack id: the heap's id + 1 if the heap is carved, otherwise 0. NULL: no heap is. */
+    /* By stack id: the heap's id + 1 if the heap is carved, HS_SCAN_LEFT_OUT if its records do not
+     * count, otherwise 0. NULL: all are 0. */
     const uint16_t *carved_heaps;
     const struct hs_heap_v2 *heaps; /* of these */
     const uint64_t *interval_bytes;

@@ -3,6 +3,8 @@
  */
 #include "collect/region/region_control.h"
 
+#include <string.h>
+
 #include "rt/atomic.h"
 
 uint64_t hs_region_control_interval(const struct hs_region *region)
@@ -20,29 +22,67 @@ static void announce_interval(struct hs_region_control_v1 *control)
     hs_add_relaxed(&control->floor_bytes, HS_FLOOR_STEP);
 }
 
-void hs_region_control_begin(struct hs_region *region, uint64_t interval_bytes)
+bool hs_region_control_has_heaps(const struct hs_region *region, const struct hs_heap_page *heaps)
 {
+    const struct hs_region_control_v1 *control = region->control;
+    bool is_without_malloc = (hs_load_relaxed(&control->flags) & HS_CONTROL_NO_MALLOC) != 0;
+    return region->header.version == 1 ||
+           (is_without_malloc == heaps->is_without_malloc &&
+            memcmp(&control->heap_selection, &heaps->selection, sizeof(heaps->selection)) == 0);
+}
+
+/* Writes the selection, which counts from the next generation on. A thread that copies a rule
+ * meanwhile reads a part of it, and copies it again when the generation has changed. */
+static void write_heaps(struct hs_region *region, const struct hs_heap_page *heaps)
+{
+    struct hs_region_control_v1 *control = region->control;
+    if (hs_region_control_has_heaps(region, heaps)) {
+        return;
+    }
+    uint32_t flags = hs_load_relaxed(&control->flags) & ~(uint32_t)HS_CONTROL_NO_MALLOC;
+    hs_store_relaxed(&control->flags,
+                     flags | (heaps->is_without_malloc ? HS_CONTROL_NO_MALLOC : 0U));
+    memcpy(&control->heap_selection, &heaps->selection, sizeof(heaps->selection));
+}
+
+void hs_region_control_begin(struct hs_region *region, uint64_t interval_bytes,
+                             const struct hs_heap_page *heaps)
+{
+    write_heaps(region, heaps);
     hs_store_relaxed(&region->control->interval_bytes, interval_bytes);
     announce_interval(region->control);
 }
 
-void hs_region_control_set_interval(struct hs_region *region, uint64_t interval_bytes)
+void hs_region_control_end(struct hs_region *region)
+{
+    static const struct hs_heap_page all = { .selection.other_interval_bytes = HS_INTERVAL_SAME };
+    hs_store_relaxed(&region->control->interval_bytes, HS_INTERVAL_OFF);
+    announce_interval(region->control);
+    /* Without a generation of its own: it makes no difference as long as nothing is recorded. */
+    write_heaps(region, &all);
+}
+
+void hs_region_control_set_interval(struct hs_region *region, uint64_t interval_bytes,
+                                    const struct hs_heap_page *heaps)
 {
     struct hs_region_control_v1 *control = region->control;
     uint64_t present_bytes = hs_load_relaxed(&control->interval_bytes);
+    write_heaps(region, heaps);
     if (present_bytes != HS_INTERVAL_OFF &&
         hs_cas_relaxed(&control->interval_bytes, &present_bytes, interval_bytes)) {
         announce_interval(control);
     }
 }
 
-void hs_region_control_renew(struct hs_region *region, uint64_t interval_bytes)
+void hs_region_control_renew(struct hs_region *region, uint64_t interval_bytes,
+                             const struct hs_heap_page *heaps)
 {
     struct hs_region_control_v1 *control = region->control;
+    write_heaps(region, heaps);
     hs_store_relaxed(&control->interval_bytes, interval_bytes);
     /* ORDER session: its interval before it. A thread may see it before the new generation. */
     hs_store_release(&control->session, hs_load_relaxed(&control->session) + 1);
-    hs_region_control_begin(region, interval_bytes);
+    hs_region_control_begin(region, interval_bytes, heaps);
 }
 
 void hs_region_control_set_collector(struct hs_region *region, pid_t pid, uint64_t start_ticks)

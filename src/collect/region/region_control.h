@@ -12,20 +12,28 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "collect/region/heap_selection.h"
 #include "collect/region/region_reader.h"
 
 /* The present interval: mean bytes between samples; 0: the client records nothing. */
 uint64_t hs_region_control_interval(const struct hs_region *region);
-/* Begins to record at this interval; HS_INTERVAL_OFF: the client records nothing any more. */
-void hs_region_control_begin(struct hs_region *region, uint64_t interval_bytes);
-/* Sets another interval while the client records. A client that has switched itself off stays off:
- * it may make no system calls any more, see client/host/sandbox.h. */
-void hs_region_control_set_interval(struct hs_region *region, uint64_t interval_bytes);
+/* Begins to record these heaps at this interval. */
+void hs_region_control_begin(struct hs_region *region, uint64_t interval_bytes,
+                             const struct hs_heap_page *heaps);
+/* The client records nothing any more. The page selects all heaps again, for who comes next. */
+void hs_region_control_end(struct hs_region *region);
+/* Sets another interval and other heaps while the client records. A client that has switched itself
+ * off stays off: it may make no system calls any more, see client/host/sandbox.h. */
+void hs_region_control_set_interval(struct hs_region *region, uint64_t interval_bytes,
+                                    const struct hs_heap_page *heaps);
+/* Does the control page select these heaps? A region of version 1 has no selection: always true. */
+bool hs_region_control_has_heaps(const struct hs_region *region, const struct hs_heap_page *heaps);
 
 /* Makes the client create another region, at its next allocation. The client
  * announces it by another hello, and does not write to this region any more. Under a seccomp filter
  * that limits the client nothing happens. */
-void hs_region_control_renew(struct hs_region *region, uint64_t interval_bytes);
+void hs_region_control_renew(struct hs_region *region, uint64_t interval_bytes,
+                             const struct hs_heap_page *heaps);
 
 /* Writes down which collector records the process, for other collectors that come. */
 void hs_region_control_set_collector(struct hs_region *region, pid_t pid, uint64_t start_ticks);

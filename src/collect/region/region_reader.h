@@ -34,11 +34,16 @@
 #include "fmt/region_layout.h"
 #include "fmt/region_layout_v1.h"
 
+struct hs_heap_selection;
+
 struct hs_region {
     int fd; /* owned by this struct; -1: closed */
     uint64_t file_bytes;
     struct hs_region_control_v1 *control; /* mapped, shared, writable; never trusted */
     struct hs_region_header_v2 header;    /* a checked copy, from the last open or refresh */
+    /* What the session that records it selects, not owned: snapshots leave out samples of other
+     * heaps, which a program took before it read the control page. NULL: all heaps. */
+    const struct hs_heap_selection *heaps;
 };
 
 /* Part of a section, mapped read-only. */

@@ -111,6 +111,10 @@ void hs_builder_dump_samples(struct hs_builder *builder, uint32_t dump,
 
 /* Appends a thread of a process. */
 void hs_builder_thread(struct hs_builder *builder, const struct hs_profile_thread *thread);
+/* Adds a name or glob by which a session selected heaps, once. Those beyond HS_ASKED_HEAPS_MAX are
+ * dropped. */
+#define HS_ASKED_HEAPS_MAX 256U
+void hs_builder_asked_heap(struct hs_builder *builder, const char *name);
 /* Appends a change of a process's interval. */
 void hs_builder_change(struct hs_builder *builder, const struct hs_profile_change *change);
 /* Appends the address of a module in a process. */

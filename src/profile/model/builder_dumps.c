@@ -216,6 +216,22 @@ void hs_builder_tidy_places(struct hs_builder *builder)
     p->place_count = kept;
 }
 
+void hs_builder_asked_heap(struct hs_builder *builder, const char *name)
+{
+    struct hs_profile *p = builder->p;
+    uint32_t string = hs_builder_string(builder, name);
+    for (uint32_t i = 0; i < p->asked_heap_count; i++) {
+        if (p->asked_heaps[i] == string) {
+            return;
+        }
+    }
+    if (p->asked_heap_count < HS_ASKED_HEAPS_MAX &&
+        hs_builder_grow(builder, &p->asked_heaps, &builder->asked_heap_capacity,
+                        (uint64_t)p->asked_heap_count + 1, sizeof(p->asked_heaps[0]))) {
+        p->asked_heaps[p->asked_heap_count++] = string;
+    }
+}
+
 void hs_builder_change(struct hs_builder *builder, const struct hs_profile_change *change)
 {
     struct hs_profile *p = builder->p;

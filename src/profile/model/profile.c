@@ -28,6 +28,7 @@ void hs_profile_free(struct hs_profile *profile)
     free(profile->threads);
     free(profile->losses);
     free(profile->changes);
+    free(profile->asked_heaps);
     free(profile->places);
     free(profile->tracks);
     free(profile->counters);

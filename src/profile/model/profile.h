@@ -287,10 +287,11 @@ struct hs_profile_process {
     uint32_t cmdline;     /* string id, arguments joined by blanks */
     uint32_t malloc_path; /* string id: library that serves malloc, 0 unknown */
     uint64_t start_ns;
-    uint64_t end_ns;      /* 0 still running at the last dump */
-    bool is_from_startup; /* as in trace/snapshot.h */
-    bool has_own_malloc;  /* as in trace/snapshot.h */
-    uint8_t exit_kind;    /* enum hs_exit_kind of trace/snapshot.h */
+    uint64_t end_ns;        /* 0 still running at the last dump */
+    bool is_from_startup;   /* as in trace/snapshot.h */
+    bool has_own_malloc;    /* as in trace/snapshot.h */
+    bool is_without_malloc; /* the session left out libc.malloc */
+    uint8_t exit_kind;      /* enum hs_exit_kind of trace/snapshot.h */
     int exit_value;
     bool is_oom_killed; /* killed by the kernel's OOM killer */
     /* enum hs_refusal of trace/refusal.h: why its dump is empty; 0: it was profiled */
@@ -315,6 +316,8 @@ struct hs_profile {
     uint32_t heap_count;
     struct hs_profile_dump_heap *dump_heaps;
     uint32_t dump_heap_count;
+    uint32_t *asked_heaps; /* string ids of names and globs by which the sessions selected heaps */
+    uint32_t asked_heap_count;
     struct hs_profile_process *processes;
     uint32_t process_count;
     struct hs_profile_dump *dumps; /* in file order */

@@ -101,6 +101,7 @@ static void update_process(struct hs_load *load, const struct hs_load_process *p
     out->exe = exe ? exe : out->exe;
     out->malloc_path = malloc_path ? malloc_path : out->malloc_path;
     out->has_own_malloc = dump->has_own_malloc;
+    out->is_without_malloc = dump->is_without_malloc;
     out->refusal = refusal_of(dump);
     out->refusal_text = why;
     out->refusal_remedy = remedy;
@@ -407,6 +408,9 @@ static void on_dump(struct hs_load *load, struct hs_load_sequence *sequence,
     set_threads(load, process, dump);
     if (dump->modules) {
         hs_load_places(load, sequence->interned, process->process, dump->modules);
+    }
+    for (size_t i = 0; i < dump->n_asked_heaps; i++) {
+        hs_builder_asked_heap(load->builder, dump->asked_heaps[i]);
     }
     hs_load_heaps_set(load, &process->heaps, dump);
 }
