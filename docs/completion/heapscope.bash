@@ -97,7 +97,7 @@ _heapscope()
             mapfile -t COMPREPLY < <(compgen -W '100ms 1s 10s off' -- "$cur")
             return
             ;;
-        start:--min-memory | run:--only | *:--heap | *:--heaps | *:--timestamps | *:--continuous-dump | *:--block-client-timeout | *:--dump-phase | *:--system-stats | start:--session)
+        start:--min-memory | run:--only | *:--heap | *:--heaps | *:--exclude-heaps | *:--timestamps | *:--continuous-dump | *:--block-client-timeout | *:--dump-phase | *:--system-stats | start:--session)
             return
             ;;
         *:--interval | *:-i | *:--dump-every | *:--dump-above | *:--max-memory | *:--max-cpu-secs | *:--shmem-size | *:--duration | *:-d | *:--top | *:--frames | *:--snapshot | *:--pid | *:--width)
@@ -110,18 +110,19 @@ _heapscope()
     case $command in
         run)
             options+=' --interval --output --quiet --dump-every --dump-phase --dump-at-max --dump-above --dump-on-usr1'
-            options+=' --duration --only --no-follow --no-symbolize --no-compress --top --'
+            options+=' --heaps --all-heaps --exclude-heaps --duration --only --no-follow --no-symbolize --no-compress --top --'
             options+=' --counters --smaps --system-stats'
             options+=' --max-overhead --max-memory --max-cpu-secs --shmem-size --block-client --no-block-client'
             ;;
         attach)
             options+=' --name --interval --output --duration --quiet --dump-every --dump-phase --dump-at-max'
-            options+=' --dump-above --allocator --children --no-follow --no-symbolize --no-compress --top'
+            options+=' --heaps --all-heaps --exclude-heaps --dump-above --allocator --children --no-follow --no-symbolize --no-compress --top'
             options+=' --counters --smaps --system-stats'
             options+=' --max-overhead --max-memory --max-cpu-secs --shmem-size --block-client --no-block-client'
             ;;
         record)
             options+=' --interval --duration --name --pid --continuous-dump --config --heaps --all-heaps --no-running'
+            options+=' --exclude-heaps'
             options+=' --no-startup --dump-at-max --disable-fork-teardown --output --no-annotations --print-config'
             options+=' --shmem-size --block-client --block-client-timeout --no-block-client --'
             ;;
@@ -130,7 +131,7 @@ _heapscope()
             ;;
         start)
             options+=' --name --pid --all --min-memory --interval --output --duration --dump-every --dump-phase'
-            options+=' --dump-at-max --dump-above --children --no-running --no-startup --no-symbolize --session --quiet'
+            options+=' --heaps --all-heaps --exclude-heaps --dump-at-max --dump-above --children --no-running --no-startup --no-symbolize --session --quiet'
             options+=' --counters --smaps --system-stats'
             options+=' --max-overhead --max-memory --max-cpu-secs --shmem-size --block-client --no-block-client'
             ;;

@@ -36,6 +36,7 @@ int hs_cmd_export(int argc, char **argv);
 int hs_cmd_query(int argc, char **argv);
 int hs_cmd_doctor(int argc, char **argv);
 
+struct hs_heap_selection;
 struct hs_skipped_files;
 struct hs_sources_settings;
 
@@ -52,6 +53,7 @@ struct hs_run_head {
     const void *data; /* packets to write in front of the recording */
     size_t bytes;
     const struct hs_sources_settings *sources; /* NULL: their own defaults */
+    const struct hs_heap_selection *heaps;     /* in place of the options; settled */
     const struct hs_skipped_files *skipped;    /* NULL: none */
     const struct hs_attach_scope *scope;       /* NULL: running processes, as named */
     bool is_max_in_samples;                    /* struct hs_dump_schedule */

@@ -40,7 +40,8 @@ struct hs_trace_config_error {
 
 /* The recording that a config asks for. Its texts and lists belong to the config. */
 struct hs_trace_wishes {
-    uint64_t interval_bytes;
+    uint64_t interval_bytes;        /* of malloc's heap */
+    struct hs_heap_selection heaps; /* settled */
     char **names;
     size_t name_count;
     const uint64_t *pids;

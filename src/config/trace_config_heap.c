@@ -10,11 +10,8 @@
 #include "util/utf8.h"
 
 #define SOURCE_NAME   "android.heapprofd"
-#define HEAP_NAME     "libc.malloc"
 #define SHMEM_MIN     8192
 #define PAGE          4096
-#define HEAPS_MAX     64
-#define HEAP_NAME_MAX 63
 #define NS_PER_MS     UINT64_C(1000000)
 #define NS_PER_SECOND UINT64_C(1000000000)
 
@@ -67,11 +64,14 @@ static int find_source(const Hs__Pb__TraceConfig *config, const struct hs_trace_
                                " with a heapprofd_config: it does not say what to profile");
 }
 
-/* heapscope records one heap here, libc.malloc; a config for other heaps only is an error. */
-static int take_heaps(const Hs__Pb__HeapprofdConfig *c, const struct hs_trace_config_notes *notes,
-                      struct hs_trace_wishes *recording, struct hs_trace_config_error *error)
+/* The interval of a heap that the config lists. */
+static uint64_t listed_interval(const Hs__Pb__HeapprofdConfig *c, size_t i)
 {
-    bool has_malloc = c->all_heaps || c->n_heaps == 0;
+    return c->n_heap_sampling_intervals > 0 ? c->heap_sampling_intervals[i] : HS_INTERVAL_SAME;
+}
+
+static int check_intervals(const Hs__Pb__HeapprofdConfig *c, struct hs_trace_config_error *error)
+{
     if (c->n_heap_sampling_intervals > 0 && c->n_heap_sampling_intervals != c->n_heaps) {
         return reject(error, "heap_sampling_intervals has %zu values for %zu heaps",
                       c->n_heap_sampling_intervals, c->n_heaps);
@@ -80,28 +80,68 @@ static int take_heaps(const Hs__Pb__HeapprofdConfig *c, const struct hs_trace_co
         if (c->heap_sampling_intervals[i] == 0) {
             return reject(error, "heap_sampling_intervals: 0 is no interval; 1 records everything");
         }
+        if (c->heap_sampling_intervals[i] > HS_INTERVAL_BYTES_MAX) {
+            return reject(error, "heap_sampling_intervals: %llu is too large",
+                          (unsigned long long)c->heap_sampling_intervals[i]);
+        }
     }
+    return 0;
+}
+
+/* Adds a rule. False: there is no room for it, nor for any other. */
+static bool add_heap(const char *name, uint64_t interval_bytes,
+                     const struct hs_trace_config_notes *notes, struct hs_heap_selection *heaps)
+{
+    if (heaps->rule_count == HS_REGION_HEAP_RULES) {
+        note(notes, "more than 32 heaps: the others are left out");
+        return false;
+    }
+    if (hs_heap_selection_add(heaps, name, strlen(name), interval_bytes)) {
+        note(notes, "a heap without a name, or whose name is longer than 63 characters, is left "
+                    "out");
+    }
+    return true;
+}
+
+/* Is the name listed among the heaps to record? Such a heap is recorded even if the config excludes
+ * it, as heapprofd does. */
+static bool is_listed(const Hs__Pb__HeapprofdConfig *c, const char *name)
+{
     for (size_t i = 0; i < c->n_heaps; i++) {
-        if (i >= HEAPS_MAX) {
-            note(notes, "more than 64 heaps: the others are left out");
-            break;
-        }
-        if (strlen(c->heaps[i]) > HEAP_NAME_MAX) {
-            note(notes, "a heap whose name is longer than 63 characters is left out");
-        }
-        if (strcmp(c->heaps[i], HEAP_NAME) == 0) {
-            has_malloc = true;
-            if (c->n_heap_sampling_intervals > 0) {
-                recording->interval_bytes = c->heap_sampling_intervals[i];
-            }
+        if (strcmp(c->heaps[i], name) == 0) {
+            return true;
         }
     }
-    for (size_t i = 0; i < c->n_exclude_heaps; i++) {
-        has_malloc &= strcmp(c->exclude_heaps[i], HEAP_NAME) != 0;
+    return false;
+}
+
+/* Like heapprofd's: without a list, and without all_heaps, malloc's heap alone. */
+static int take_heaps(const Hs__Pb__HeapprofdConfig *c, const struct hs_trace_config_notes *notes,
+                      struct hs_trace_wishes *recording, struct hs_trace_config_error *error)
+{
+    struct hs_heap_selection *heaps = &recording->heaps;
+    int r = check_intervals(c, error);
+    if (r != 0) {
+        return r;
     }
-    return has_malloc
-               ? 0
-               : reject(error, "heapscope records none of these heaps; the only one is " HEAP_NAME);
+    bool has_room = true;
+    for (size_t i = 0; i < c->n_exclude_heaps && has_room; i++) {
+        if (!is_listed(c, c->exclude_heaps[i])) {
+            has_room = add_heap(c->exclude_heaps[i], HS_INTERVAL_OFF, notes, heaps);
+        }
+    }
+    for (size_t i = 0; i < c->n_heaps && has_room; i++) {
+        has_room = add_heap(c->heaps[i], listed_interval(c, i), notes, heaps);
+    }
+    if (c->n_heaps == 0 && !c->all_heaps && has_room) {
+        add_heap(HS_HEAP_MALLOC, HS_INTERVAL_SAME, notes, heaps);
+    }
+    heaps->is_without_others = !c->all_heaps;
+    hs_heap_selection_settle(heaps, &recording->interval_bytes);
+    return hs_heap_selection_check(heaps)
+               ? reject(error, "the config selects no heap: heaps, all_heaps and exclude_heaps "
+                               "leave none")
+               : 0;
 }
 
 static void take_dumps(const Hs__Pb__HeapprofdConfig *c, const struct hs_trace_config_notes *notes,
@@ -202,6 +242,9 @@ int hs_trace_config_take(const Hs__Pb__TraceConfig *config,
     };
     if (c->no_startup && c->no_running) {
         return reject(ret_error, "no_startup and no_running together leave no process");
+    }
+    if (recording.interval_bytes == 0) {
+        recording.interval_bytes = c->heap_sampling_intervals[0];
     }
     r = take_heaps(c, notes, &recording, ret_error);
     if (r == 0 && recording.interval_bytes > HS_INTERVAL_BYTES_MAX) {

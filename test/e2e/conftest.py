@@ -274,6 +274,30 @@ def daemon(daemon_class, dist, heapscope, report, tmp_path):
     daemon.stop_all()
 
 
+HEAPS = """SELECT heap_name, sum(size) AS live_bytes, sum(count) AS live_count,
+    sum(CASE WHEN count > 0 THEN size ELSE 0 END) AS bytes, sum(CASE WHEN count > 0 THEN count ELSE 0 END) AS count
+    FROM heap_profile_allocation GROUP BY 1"""
+
+
+@pytest.fixture(scope="session")
+def heaps(heapscope):
+    """heaps(FILE): {heap: (live bytes, live blocks, bytes, blocks)}."""
+
+    def call(file):
+        done = heapscope("query", "--format", "json", file, HEAPS)
+        assert done.returncode == 0, done.stderr
+        rows = json.loads(done.stdout)
+        return {row["heap_name"]: (row["live_bytes"], row["live_count"], row["bytes"], row["count"]) for row in rows}
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def flags(dist):
+    """Compiler and linker flags for programs that use libheapscope.so."""
+    return ["-I", str(dist / "include")], ["-L", str(dist / "lib"), "-lheapscope", f"-Wl,-rpath,{dist / 'lib'}"]
+
+
 @pytest.fixture
 def attach(dist, tmp_path):
     """attach(PID, ...): `heapscope attach`, see resident.py; killed at the end of the test if it

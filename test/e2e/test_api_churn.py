@@ -4,7 +4,7 @@ test/target/api_churn.c."""
 import json
 
 import pytest
-from test_api_recorded import HEAPS
+from conftest import HEAPS
 
 CARVED, OWN = "churn.carved", "churn.own"
 

@@ -10,28 +10,6 @@ from preload import preloadable
 from resident import need_ptrace
 from test_api_library import SEED
 
-HEAPS = """SELECT heap_name, sum(size) AS live_bytes, sum(count) AS live_count,
-    sum(CASE WHEN count > 0 THEN size ELSE 0 END) AS bytes, sum(CASE WHEN count > 0 THEN count ELSE 0 END) AS count
-    FROM heap_profile_allocation GROUP BY 1"""
-
-
-@pytest.fixture
-def heaps(heapscope):
-    """heaps(FILE): {heap: (live bytes, live blocks, bytes, blocks)}."""
-
-    def call(file):
-        done = heapscope("query", "--format", "json", file, HEAPS)
-        assert done.returncode == 0, done.stderr
-        rows = json.loads(done.stdout)
-        return {row["heap_name"]: (row["live_bytes"], row["live_count"], row["bytes"], row["count"]) for row in rows}
-
-    return call
-
-
-@pytest.fixture(scope="module")
-def flags(dist):
-    return ["-I", str(dist / "include")], ["-L", str(dist / "lib"), "-lheapscope", f"-Wl,-rpath,{dist / 'lib'}"]
-
 
 def test_allocators_of_many_kinds(run, heaps, target, flags):
     done = run([target("api_heaps", *flags[0], *flags[1])], "-i", 1)

@@ -88,6 +88,11 @@ int main(void)
                 free_blocks(count);
             }
             break;
+        case 'm':
+            for (uint64_t i = 0; i < count; i++) {
+                __asm__ volatile("" : : "r"(malloc(64)) : "memory");
+            }
+            break;
         case 'p':
             if (line[1] == 'o') {
                 heapscope_poll();

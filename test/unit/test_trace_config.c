@@ -71,6 +71,41 @@ static void test_fields(void **state)
     hs__pb__trace_config__free_unpacked(c, NULL);
 }
 
+static void test_heaps(void **state)
+{
+    static const struct {
+        const char *fields, *text;
+        uint64_t interval_bytes;
+    } cases[] = {
+        { "sampling_interval_bytes: 7", "libc.malloc,*=0", 7 },
+        { "sampling_interval_bytes: 7 all_heaps: true", "", 7 },
+        { "sampling_interval_bytes: 7 heaps: 'a' heaps: 'b'", "libc.malloc=0,a,b,*=0", 7 },
+        { "sampling_interval_bytes: 7 all_heaps: true exclude_heaps: 'libc.malloc'",
+          "libc.malloc=0", 7 },
+        { "sampling_interval_bytes: 7 heaps: 'a' exclude_heaps: 'a' exclude_heaps: 'b'",
+          "libc.malloc=0,b=0,a,*=0", 7 },
+        { "heaps: 'a' heaps: 'libc.malloc' heap_sampling_intervals: [5, 6]", "libc.malloc,a=5,*=0",
+          6 },
+        { "heaps: 'a' heap_sampling_intervals: 5", "libc.malloc=0,a,*=0", 5 },
+        { "sampling_interval_bytes: 7 all_heaps: true heaps: 'a' heap_sampling_intervals: 5",
+          "libc.malloc,a=5", 7 },
+        { "sampling_interval_bytes: 7 heaps: '' heaps: 'a'", "libc.malloc=0,a,*=0", 7 },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char text[HS_CTL_HEAPS_BYTES];
+        struct hs_trace_config_error error = { "" };
+        struct hs_trace_wishes w;
+        Hs__Pb__TraceConfig *c = heap_config(cases[i].fields);
+        print_message("  %s\n", cases[i].fields);
+        assert_int_equal(hs_trace_config_take(c, &notes, &w, &error), 0);
+        hs_heap_selection_text(&w.heaps, text);
+        assert_string_equal(text, cases[i].text);
+        assert_int_equal(w.interval_bytes, cases[i].interval_bytes);
+        hs__pb__trace_config__free_unpacked(c, NULL);
+    }
+}
+
 static void test_rejected(void **state)
 {
     static const struct {
@@ -78,9 +113,10 @@ static void test_rejected(void **state)
     } cases[] = {
         { "", "sampling_interval_bytes" },
         { "sampling_interval_bytes: 0", "sampling_interval_bytes" },
-        { "sampling_interval_bytes: 1 heaps: 'x'", "libc.malloc" },
-        { "sampling_interval_bytes: 1 all_heaps: true exclude_heaps: 'libc.malloc'",
-          "libc.malloc" },
+        { "sampling_interval_bytes: 1 exclude_heaps: 'libc.malloc'", "selects no heap" },
+        { "sampling_interval_bytes: 1 all_heaps: true exclude_heaps: '*'", "selects no heap" },
+        { "sampling_interval_bytes: 1 heaps: 'a' heap_sampling_intervals: 1099511627777",
+          "too large" },
         { "sampling_interval_bytes: 1 heaps: 'libc.malloc' heap_sampling_intervals: [1, 2]",
           "2 values for 1 heaps" },
         { "sampling_interval_bytes: 1 heaps: 'libc.malloc' heap_sampling_intervals: 0",
@@ -157,8 +193,11 @@ static void test_sources(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fields),  cmocka_unit_test(test_rejected),
-        cmocka_unit_test(test_unknown), cmocka_unit_test(test_binary_is_the_same),
+        cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_heaps),
+        cmocka_unit_test(test_rejected),
+        cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_binary_is_the_same),
         cmocka_unit_test(test_sources),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

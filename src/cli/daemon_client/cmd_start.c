@@ -15,6 +15,7 @@
 #include "cli/cmd.h"
 #include "cli/daemon_client/ask_daemon.h"
 #include "cli/daemon_client/session_ask.h"
+#include "cli/heap_opts.h"
 #include "cli/message.h"
 #include "cli/session_options.h"
 #include "cli/source_opts.h"
@@ -38,6 +39,7 @@ struct start {
     bool is_quiet;
     struct hs_budget_opts budget;
     struct hs_source_opts source_opts;
+    struct hs_heap_opts heap_opts;
     char default_path[160];
     struct hs_session_ask ask;
 };
@@ -47,7 +49,8 @@ struct start {
 static const struct hs_opts_spec *make_spec(struct start *s)
 {
     struct hs_session_settings *settings = &s->settings;
-    static struct hs_opt options[17 + HS_SOURCE_OPTION_COUNT + HS_BUDGET_OPTION_COUNT];
+    static struct hs_opt
+        options[17 + HS_HEAP_OPTION_COUNT + HS_SOURCE_OPTION_COUNT + HS_BUDGET_OPTION_COUNT];
     static struct hs_opts_spec spec;
     const struct hs_opt list[] = {
         HS_OPT_LIST(
@@ -63,6 +66,7 @@ static const struct hs_opts_spec *make_spec(struct start *s)
             0, "min-memory", "SIZE", &settings->min_anon_bytes, 0, UINT64_MAX,
             "of the running processes, record only those with at least this much anonymous memory"),
         HS_OPT_INTERVAL(&settings->interval_bytes),
+        HS_HEAP_OPTIONS(&s->heap_opts),
         HS_OPT_STRING('o', "output", "FILE", &s->output,
                       "file for the trace (default heapscope.NAME.DATE-TIME.pftrace)"),
         HS_OPT_DURATION('d', "duration", "DURATION", &settings->duration_ns, HS_TIME_MIN_NS,
@@ -132,6 +136,10 @@ static int parse(struct start *s, int argc, char **argv)
     status = hs_budget_opts_take(spec, &s->budget, &s->settings.limits);
     if (status == HS_ARGS_GO_ON) {
         status = hs_source_opts_take(spec, &s->source_opts, &s->settings.sources);
+    }
+    if (status == HS_ARGS_GO_ON) {
+        status =
+            hs_heap_opts_take(spec, &s->heap_opts, &s->settings.heaps, &s->settings.interval_bytes);
     }
     if (status != HS_ARGS_GO_ON) {
         return status;

@@ -8,6 +8,7 @@
 
 #include "cli/args.h"
 #include "cli/budget_opts.h"
+#include "cli/heap_opts.h"
 #include "cli/message.h"
 #include "cli/session_options.h"
 #include "cli/source_opts.h"
@@ -73,35 +74,45 @@ static const struct hs_attach_options defaults = {
     .stack_count = 3,
 };
 
+/* Options that other commands have, too, as written. */
+struct parts {
+    struct hs_opt_list names;
+    struct hs_budget_opts budget;
+    struct hs_source_opts sources;
+    struct hs_heap_opts heaps;
+};
+
 /* Checks the values after the options were parsed. */
 static int take_all(struct hs_attach_options *o, const struct hs_opts_spec *spec,
-                    const struct hs_opts_result *args, const struct hs_opt_list *names,
-                    const struct hs_budget_opts *budget, const struct hs_source_opts *sources)
+                    const struct hs_opts_result *args, const struct parts *parts)
 {
     hs_message_set_quiet(o->is_quiet);
-    int status = hs_budget_opts_take(spec, budget, &o->settings.limits);
+    int status = hs_budget_opts_take(spec, &parts->budget, &o->settings.limits);
     if (status == HS_ARGS_GO_ON) {
-        status = hs_source_opts_take(spec, sources, &o->settings.sources);
+        status = hs_source_opts_take(spec, &parts->sources, &o->settings.sources);
+    }
+    if (status == HS_ARGS_GO_ON) {
+        status =
+            hs_heap_opts_take(spec, &parts->heaps, &o->settings.heaps, &o->settings.interval_bytes);
     }
     if (status == HS_ARGS_GO_ON) {
         status = check_allocator(spec, o->allocator);
     }
-    return status == HS_ARGS_GO_ON ? take_operands(o, spec, args, names) : status;
+    return status == HS_ARGS_GO_ON ? take_operands(o, spec, args, &parts->names) : status;
 }
 
 int hs_attach_options_parse(int argc, char **argv, struct hs_attach_options *ret_options)
 {
     struct hs_attach_options *o = ret_options;
     struct hs_session_settings *s = &o->settings;
-    struct hs_opt_list names = { 0 };
-    struct hs_budget_opts budget = { 0 };
-    struct hs_source_opts sources = { 0 };
+    struct parts parts = { 0 };
     *o = defaults;
     const struct hs_opt options[] = {
-        HS_OPT_LIST('n', "name", "NAME", &names,
+        HS_OPT_LIST('n', "name", "NAME", &parts.names,
                     "attach to processes whose name is this or matches this glob; may be given "
                     "more than once"),
         HS_OPT_INTERVAL(&s->interval_bytes),
+        HS_HEAP_OPTIONS(&parts.heaps),
         HS_OPT_STRING('o', "output", "FILE", &o->output,
                       "file for the trace (default heapscope.NAME.PID.pftrace)"),
         HS_OPT_DURATION('d', "duration", "DURATION", &s->duration_ns, HS_DURATION_MIN_NS,
@@ -122,8 +133,8 @@ int hs_attach_options_parse(int argc, char **argv, struct hs_attach_options *ret
             "execute"),
         HS_OPT_NO_SYMBOLIZE(&s->is_symbolizing),
         HS_OPT_NO_COMPRESS(&s->is_compressing),
-        HS_SOURCE_OPTIONS(&sources),
-        HS_BUDGET_OPTIONS(&budget),
+        HS_SOURCE_OPTIONS(&parts.sources),
+        HS_BUDGET_OPTIONS(&parts.budget),
         HS_OPT_NUMBER(0, "top", "N", &o->stack_count, 0, 1000,
                       "number of call stacks in the summary (default 3)"),
     };
@@ -142,8 +153,8 @@ int hs_attach_options_parse(int argc, char **argv, struct hs_attach_options *ret
     struct hs_opts_result args;
     int status = hs_args_parse(&spec, argc, argv, &args);
     if (status == HS_ARGS_GO_ON) {
-        status = take_all(o, &spec, &args, &names, &budget, &sources);
+        status = take_all(o, &spec, &args, &parts);
     }
-    hs_opt_list_deinit(&names);
+    hs_opt_list_deinit(&parts.names);
     return status;
 }

@@ -276,6 +276,7 @@ static int record(const struct hs_record_options *o, const struct hs_trace_wishe
                                 .sources =
                                     hs_trace_config_sources(o->config, &sources) ? &sources : NULL,
                                 .skipped = &w->skipped,
+                                .heaps = &w->heaps,
                                 .is_max_in_samples = w->dumps.is_max_in_samples,
                                 .has_forks = o->has_forks };
     int status = o->program ? record_here(o, w, raw, is_symbolizing, &head)

@@ -23,6 +23,7 @@
 #include "cli/budget_opts.h"
 #include "cli/cmd.h"
 #include "cli/end_signals.h"
+#include "cli/heap_opts.h"
 #include "cli/message.h"
 #include "cli/record/own_session.h"
 #include "cli/record/run_meant.h"
@@ -65,12 +66,38 @@ struct run {
     struct hs_program_run_result result;
 };
 
+/* Options that several commands have, as written. */
+struct parts {
+    struct hs_budget_opts budget;
+    struct hs_source_opts sources;
+    struct hs_heap_opts heaps;
+};
+
+static int take(struct run *run, const struct hs_opts_spec *spec, const struct parts *parts)
+{
+    struct hs_session_settings *settings = &run->settings;
+    hs_message_set_quiet(run->is_quiet);
+    int status = hs_budget_opts_take(spec, &parts->budget, &settings->limits);
+    if (status == HS_ARGS_GO_ON) {
+        status = hs_source_opts_take(spec, &parts->sources, &settings->sources);
+    }
+    if (status == HS_ARGS_GO_ON) {
+        status =
+            hs_heap_opts_take(spec, &parts->heaps, &settings->heaps, &settings->interval_bytes);
+    }
+    if (status == HS_ARGS_GO_ON) {
+        const char *wrong = hs_session_settings_check(settings);
+        status = wrong ? hs_args_fail(spec, "%s", wrong) : HS_ARGS_GO_ON;
+    }
+    return status;
+}
+
 static int parse(struct run *run, int argc, char **argv)
 {
-    struct hs_budget_opts budget = { 0 };
-    struct hs_source_opts sources = { 0 };
+    struct parts parts = { 0 };
     const struct hs_opt options[] = {
         HS_OPT_INTERVAL(&run->settings.interval_bytes),
+        HS_HEAP_OPTIONS(&parts.heaps),
         HS_OPT_STRING('o', "output", "FILE", &run->output,
                       "file for the trace (default heapscope.NAME.PID.pftrace)"),
         HS_OPT_DURATION(
@@ -92,8 +119,8 @@ static int parse(struct run *run, int argc, char **argv)
             "record only the program's own process, and none of the processes that it starts"),
         HS_OPT_NO_SYMBOLIZE(&run->settings.is_symbolizing),
         HS_OPT_NO_COMPRESS(&run->settings.is_compressing),
-        HS_SOURCE_OPTIONS(&sources),
-        HS_BUDGET_OPTIONS(&budget),
+        HS_SOURCE_OPTIONS(&parts.sources),
+        HS_BUDGET_OPTIONS(&parts.budget),
         HS_OPT_NUMBER(0, "top", "N", &run->stack_count, 0, 1000,
                       "number of call stacks in the summary (default 3)"),
     };
@@ -113,15 +140,7 @@ static int parse(struct run *run, int argc, char **argv)
     int status = hs_args_parse(&spec, argc, argv, &args);
     if (status == HS_ARGS_GO_ON) {
         run->program = args.operands;
-        hs_message_set_quiet(run->is_quiet);
-        status = hs_budget_opts_take(&spec, &budget, &run->settings.limits);
-    }
-    if (status == HS_ARGS_GO_ON) {
-        status = hs_source_opts_take(&spec, &sources, &run->settings.sources);
-    }
-    if (status == HS_ARGS_GO_ON) {
-        const char *wrong = hs_session_settings_check(&run->settings);
-        status = wrong ? hs_args_fail(&spec, "%s", wrong) : HS_ARGS_GO_ON;
+        status = take(run, &spec, &parts);
     }
     return status;
 }

@@ -23,6 +23,7 @@ void hs_own_session_take_head(struct hs_session_settings *settings, const struct
     if (head->sources) {
         settings->sources = *head->sources;
     }
+    settings->heaps = *head->heaps;
     settings->dumps.is_max_in_samples = head->is_max_in_samples;
     for (size_t i = 0; head->skipped && i < head->skipped->count; i++) {
         hs_session_settings_add_skipped(settings, head->skipped->prefixes[i]);

@@ -79,6 +79,65 @@ static int put_pids(struct hs_buf *buf, const char *pids)
     return HS_ARGS_GO_ON;
 }
 
+/* The interval of the next heap: from -i if that is a list, from NAME=BYTES, or the one interval.
+ * 0: it is none; *list becomes NULL behind the last one. */
+static uint64_t next_interval(const struct hs_record_flags *f, const char **list, const char *own,
+                              size_t own_bytes)
+{
+    char word[32];
+    uint64_t interval_bytes = 0;
+    size_t bytes = own_bytes;
+    const char *text = f->interval_list ? next_word(list, &bytes) : own;
+    if (!text) {
+        return f->interval_bytes;
+    }
+    snprintf(word, sizeof(word), "%.*s", (int)(bytes < 31 ? bytes : 31), text);
+    return hs_parse_size(word, &interval_bytes) == 0 && interval_bytes <= HS_INTERVAL_BYTES_MAX
+               ? interval_bytes
+               : 0;
+}
+
+static int fail_list(void)
+{
+    hs_message("--interval is a list: it must have one interval for each name of --heaps, and no "
+               "name its own");
+    return HS_EXIT_STATUS_FAILED;
+}
+
+/* Writes the heaps and, if any has an interval of its own, all intervals. */
+static int put_heaps(struct hs_buf *buf, const struct hs_record_flags *f)
+{
+    const char *list = f->interval_list, *heaps = f->heaps;
+    bool has_intervals = list != NULL || (heaps && strchr(heaps, '='));
+    while (heaps) {
+        size_t bytes;
+        const char *word = next_word(&heaps, &bytes);
+        const char *equals = bytes > 0 ? memchr(word, '=', bytes) : NULL;
+        size_t name_bytes = equals ? (size_t)(equals - word) : bytes;
+        if (bytes == 0) {
+            continue;
+        }
+        if (f->interval_list && (!list || equals)) {
+            return fail_list();
+        }
+        uint64_t interval_bytes = next_interval(f, &list, equals ? equals + 1 : NULL,
+                                                equals ? bytes - name_bytes - 1 : 0);
+        if (interval_bytes == 0) {
+            hs_message("--heaps: '%.*s' has no interval of 1 to 1T bytes", (int)bytes, word);
+            return HS_EXIT_STATUS_FAILED;
+        }
+        hs_buf_str(buf, "      heaps: ");
+        hs_textproto_quote(buf, word, name_bytes);
+        hs_buf_char(buf, '\n');
+        if (has_intervals) {
+            hs_buf_printf(buf, "      heap_sampling_intervals: %llu\n",
+                          (unsigned long long)interval_bytes);
+        }
+    }
+    put_words(buf, "exclude_heaps", f->excluded_heaps);
+    return list ? fail_list() : HS_ARGS_GO_ON;
+}
+
 static int put_heap_config(struct hs_buf *buf, const struct hs_record_flags *f, const char *program)
 {
     hs_buf_printf(buf, "      shmem_size_bytes: %llu\n      sampling_interval_bytes: %llu\n",
@@ -110,7 +169,7 @@ static int put_heap_config(struct hs_buf *buf, const struct hs_record_flags *f, 
         hs_buf_char(buf, '\n');
     }
     put_words(buf, "process_cmdline", f->names);
-    put_words(buf, "heaps", f->heaps);
+    status = status == HS_ARGS_GO_ON ? put_heaps(buf, f) : status;
     if (f->continuous_ms != HS_RECORD_NOT_GIVEN && f->continuous_ms > 0) {
         hs_buf_printf(buf,
                       "      continuous_dump_config {\n        dump_phase_ms: 0\n"

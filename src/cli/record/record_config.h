@@ -23,8 +23,11 @@
 struct hs_record_flags {
     uint64_t interval_bytes, duration_ms, continuous_ms, shmem_bytes, block_timeout_us;
     const char *pids, *names,
-        *heaps;         /* words separated by commas; blanks around a word are dropped */
-    const char *config; /* a file, "-": standard input; NULL: the other flags */
+        *heaps; /* words separated by commas; blanks around a word are dropped. A heap may be
+                   NAME=BYTES */
+    const char *excluded_heaps; /* the same */
+    const char *interval_list;  /* more than one interval: one for each heap */
+    const char *config;         /* a file, "-": standard input; NULL: the other flags */
     bool has_all_heaps, has_no_running, has_no_startup, has_block, has_no_block, has_dump_at_max;
     bool has_disable_fork_teardown;
     bool is_printing; /* print the config, and record nothing */

@@ -4,6 +4,7 @@
 #include "cli/record/record_options.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -54,8 +55,8 @@ static bool has_other_than_config(const struct hs_record_flags *f)
 {
     return f->continuous_ms != HS_RECORD_NOT_GIVEN || f->shmem_bytes != HS_RECORD_NOT_GIVEN ||
            f->block_timeout_us != HS_RECORD_NOT_GIVEN || f->pids || f->names || f->heaps ||
-           f->has_all_heaps || f->has_no_running || f->has_no_startup || f->has_block ||
-           f->has_no_block || f->has_dump_at_max || f->has_disable_fork_teardown;
+           f->excluded_heaps || f->has_all_heaps || f->has_no_running || f->has_no_startup ||
+           f->has_block || f->has_no_block || f->has_dump_at_max || f->has_disable_fork_teardown;
 }
 
 /* The flags as they were given. */
@@ -64,7 +65,7 @@ static struct hs_record_flags given = { .interval_bytes = HS_RECORD_NOT_GIVEN,
                                         .continuous_ms = HS_RECORD_NOT_GIVEN,
                                         .shmem_bytes = HS_RECORD_NOT_GIVEN,
                                         .block_timeout_us = HS_RECORD_NOT_GIVEN };
-static const char *output;
+static const char *output, *interval_text;
 static bool is_annotated = true;
 
 /* Accepted, without effect: heap_profile's own tools, its flags for Android devices, and Perfetto's
@@ -96,11 +97,39 @@ static int check_unused_tools(void)
     return HS_ARGS_GO_ON;
 }
 
+/* Takes -i, which may be a list, one for each heap. */
+static int take_intervals(const struct hs_opts_spec *spec, struct hs_record_flags *f)
+{
+    char word[32];
+    if (!interval_text) {
+        return HS_ARGS_GO_ON;
+    }
+    for (const char *at = interval_text; at;) {
+        uint64_t interval_bytes = 0;
+        size_t bytes = strcspn(at, ",");
+        snprintf(word, sizeof(word), "%.*s", (int)(bytes < 31 ? bytes : 31), at);
+        if (hs_parse_size(word, &interval_bytes) < 0 || interval_bytes == 0 ||
+            interval_bytes > HS_INTERVAL_BYTES_MAX) {
+            return hs_args_fail(spec, "--interval: '%s' is not a size of 1 byte to 1T", word);
+        }
+        f->interval_bytes = at == interval_text ? interval_bytes : f->interval_bytes;
+        at = at[bytes] ? at + bytes + 1 : NULL;
+    }
+    f->interval_list = strchr(interval_text, ',') ? interval_text : NULL;
+    return f->interval_list && f->config
+               ? hs_args_fail(spec, "with a config, --interval is one number")
+               : HS_ARGS_GO_ON;
+}
+
 static int finish(const struct hs_opts_spec *spec, const struct hs_opts_result *args,
                   struct hs_record_flags *f, struct hs_record_options *o)
 {
     o->program = args->operand_count > 0 ? args->operands : NULL;
     const char *program = o->program ? o->program[0] : NULL;
+    int status = take_intervals(spec, f);
+    if (status != HS_ARGS_GO_ON) {
+        return status;
+    }
     if (f->config && has_other_than_config(f)) {
         return hs_args_fail(spec, "with a config, only --interval and --duration may be given: the "
                                   "config says what to record");
@@ -117,7 +146,7 @@ static int finish(const struct hs_opts_spec *spec, const struct hs_opts_result *
             f->interval_bytes == HS_RECORD_NOT_GIVEN ? INTERVAL_DEFAULT : f->interval_bytes;
         f->shmem_bytes = f->shmem_bytes == HS_RECORD_NOT_GIVEN ? SHMEM_DEFAULT : f->shmem_bytes;
     }
-    int status = f->config ? HS_ARGS_GO_ON : check(f, program);
+    status = f->config ? HS_ARGS_GO_ON : check(f, program);
     if (status == HS_ARGS_GO_ON) {
         status = check_unused_tools();
     }
@@ -125,8 +154,9 @@ static int finish(const struct hs_opts_spec *spec, const struct hs_opts_result *
 }
 
 static const struct hs_opt list[] = {
-    HS_OPT_SIZE('i', "interval", "BYTES", &given.interval_bytes, 1, HS_INTERVAL_BYTES_MAX,
-                "mean number of allocated bytes per sample (default 4096)"),
+    HS_OPT_STRING('i', "interval", "BYTES", &interval_text,
+                  "mean number of allocated bytes per sample (default 4096); several, separated by "
+                  "commas: one for each name of --heaps, the first also for all other heaps"),
     HS_OPT_NUMBER('d', "duration", "MS", &given.duration_ms, 0, UINT32_MAX,
                   "record for this number of milliseconds; 0, the default: until Ctrl-C or the end "
                   "of PROGRAM"),
@@ -142,8 +172,11 @@ static const struct hs_opt list[] = {
                   "record as this TraceConfig says (text or binary); - is standard input"),
     HS_OPT_STRING(
         0, "heaps", "NAMES", &given.heaps,
-        "names of the heaps to record, separated by commas; the only heap is libc.malloc"),
+        "names or globs of the heaps to record, separated by commas (default: libc.malloc); "
+        "NAME=BYTES gives a heap an interval of its own"),
     HS_OPT_FLAG(0, "all-heaps", &given.has_all_heaps, "record all heaps"),
+    HS_OPT_STRING(0, "exclude-heaps", "NAMES", &given.excluded_heaps,
+                  "names or globs of heaps not to record, separated by commas"),
     HS_OPT_FLAG(0, "no-running", &given.has_no_running,
                 "do not record processes that are already running"),
     HS_OPT_FLAG(0, "no-startup", &given.has_no_startup,

@@ -1,0 +1,318 @@
+"""Which heaps a session records, and at which intervals: --heaps, --all-heaps, --exclude-heaps, and a TraceConfig."""
+
+import lzma
+import os
+import shutil
+import subprocess
+import time
+
+import pytest
+from conftest import clean_env
+from preload import preloadable
+from resident import need_ptrace
+from test_api_recorded import Resident
+from waiting import wait_until
+
+OTHERS = {"ids", "equal", "slab", "outer", "inner"}
+WITHOUT_MALLOC = "libc.malloc was left out"
+
+
+@pytest.fixture
+def many(target, flags):
+    """A program with five heaps beside malloc's; it prints what is true of them."""
+    return target("api_heaps", *flags[0], *flags[1])
+
+
+@pytest.fixture
+def resident(target, flags):
+    program = Resident(target("api_resident", *flags[0], *flags[1]))
+    yield program
+    program.process.kill()
+    program.process.wait()
+
+
+def truth_of(stdout):
+    return {name: tuple(map(int, figures)) for name, *figures in map(str.split, stdout.splitlines()) if len(figures) == 4}
+
+
+def used(found):
+    """The heaps of which anything was recorded."""
+    return {name for name, figures in found.items() if any(figures)}
+
+
+# --- run ---
+
+@pytest.mark.parametrize("options, expected", [
+    ([], OTHERS | {"libc.malloc"}),
+    (["--heaps", "ids,slab"], {"ids", "slab"}),
+    (["--heaps", "i*"], {"ids", "inner"}),
+    (["--heaps", " ids , libc.malloc"], {"ids", "libc.malloc"}),
+    (["--heaps", "libc.malloc"], {"libc.malloc"}),
+    (["--exclude-heaps", "libc.malloc"], OTHERS),
+    (["--exclude-heaps", "lib*,?nner"], OTHERS - {"inner"}),
+    (["--exclude-heaps", "ids", "--heaps", "i*"], {"inner"}),
+    (["--all-heaps", "--heaps", "ids=1"], OTHERS | {"libc.malloc"}),
+    (["--heaps", "*"], OTHERS | {"libc.malloc"}),
+])
+def test_only_these_heaps(run, heaps, many, options, expected):
+    done = run([many], "-i", 1, *options, env={"HEAPSCOPE_HEAPS": "ids=0,*=0"})  # the user's is replaced
+    found = heaps(done.file)
+    truth = truth_of(done.stdout)
+    assert done.status == 0 and used(found) == expected, done.stderr
+    assert {name: found[name] for name in expected & OTHERS} == {name: truth[name] for name in expected & OTHERS}
+    assert done.report()["losses"] == [] and done.stderr == ""
+
+
+def test_intervals_of_heaps(run, heaps, many):
+    done = run([many], "-i", 1 << 20, "--heaps", "ids=1,libc.malloc,slab=4K")
+    truth, found = truth_of(done.stdout), heaps(done.file)
+    assert found["ids"] == truth["ids"] and used(found) <= {"ids", "libc.malloc", "slab"}
+    assert found["slab"] != truth["slab"] and 0.8 < found["slab"][2] / truth["slab"][2] < 1.2
+    done = run([many], "-i", 1, "--heaps", "libc.malloc=1G,ids")  # -i is for heaps without their own interval
+    found = heaps(done.file)
+    assert found["ids"] == truth["ids"] and used(found) == {"ids"}
+
+
+def test_report_says_what_was_left_out(run, heapscope, many):
+    done = run([many], "-i", 1, "--exclude-heaps", "libc.malloc")
+    text = heapscope("report", done.file).stdout
+    assert WITHOUT_MALLOC in text and "allocations of the selected heaps of this process were recorded" in text
+    assert "!" not in text.split("Where did")[0]
+    assert WITHOUT_MALLOC not in heapscope("report", run([many], "-i", 1, "--heaps", "libc.malloc").file).stdout
+
+
+def test_heap_that_nobody_registered(run, heapscope, many):
+    done = run([many], "-i", 1, "--heaps", "slap,ids,libc.malloc", "--exclude-heaps", "oter")
+    assert done.stderr.startswith("heapscope: no process registered a heap named 'oter' or 'slap'; registered were ")
+    assert "inner" in done.stderr and "libc.malloc" not in done.stderr
+    text = " ".join(heapscope("report", done.file).stdout.split())
+    assert "! no process registered a heap named 'oter' or 'slap'; registered were " in text
+    summary = heapscope("run", "-o", done.file, "--heaps", "slap,libc.malloc", "--", many)
+    assert "! no process registered a heap named 'slap'" in summary.stderr and "\nheapscope: no process" not in summary.stderr
+    done = run(["true"], "--heaps", "arena")
+    assert "no process registered a heap named 'arena'; no heap was registered" in done.stderr
+
+
+@pytest.mark.parametrize("options, words", [
+    (["--heaps", "ids=0"], "'ids=0' has no interval of 1 to 1T bytes behind the '='"),
+    (["--heaps", "ids="], "'ids=' has no interval"),
+    (["--heaps", "ids,,slab"], "the name of a heap must not be empty"),
+    (["--heaps", ""], "the LIST is empty"),
+    (["--heaps", "x" * 64], "at most 63 characters"),
+    (["--heaps", ",".join(f"h{i}" for i in range(33))], "at most 32 heaps can be named"),
+    (["--exclude-heaps", "*"], "no heap is left to record"),
+    (["--heaps", "libc.malloc", "--exclude-heaps", "lib*"], "no heap is left to record"),
+])
+@pytest.mark.parametrize("command", [["run", "--"], ["attach"], ["start", "-p"]])
+def test_wrong_options(heapscope, command, options, words):
+    done = heapscope(command[0], *options, *command[1:], "1")
+    assert done.returncode == 2 and words in done.stderr
+
+
+def test_forked_child_has_the_selection(run, heapscope, heaps, target, flags):
+    program = target("api_resident", *flags[0], *flags[1])
+    done = run([program], "-i", 1, "--heaps", "resident", input="alloc 10\nfork\nalloc 1\n")
+    assert done.status == 0, done.stderr
+    assert used(heaps(done.file)) == {"resident"}
+    assert len(done.report()["processes"]) == 2
+
+
+def test_client_of_an_older_version(run, heaps, heapscope, root, tmp_path):
+    """It has no heaps but malloc's, and cannot leave that out."""
+    client = tmp_path / "libheapscope_preload.so"
+    client.write_bytes(lzma.decompress((root / "test" / "golden" / "client-v1-last-x86_64.so.xz").read_bytes()))
+    done = run(["true"], "-i", 1, "--heaps", "arena", env={"HEAPSCOPE_LIB": tmp_path})
+    words = "its heapscope library is of an older version, which records libc.malloc only, and libc.malloc was left out"
+    text = " ".join(heapscope("report", done.file).stdout.split())
+    assert words in text and not used(heaps(done.file))
+    done = run(["ls"], "-i", 1, "--heaps", "arena,libc.malloc", env={"HEAPSCOPE_LIB": tmp_path})
+    assert "no process registered a heap named 'arena'; no heap was registered" in done.stderr
+    assert used(heaps(done.file)) == {"libc.malloc"}
+
+
+# --- attach ---
+
+def test_attach(resident, attach, heaps, heapscope):
+    """Each attachment has its own selection, and leaves none behind."""
+    need_ptrace()
+    for options, expected in [(["--heaps", "resident=1", "-i", 65536], {"resident"}),
+                              (["-i", 1], {"resident", "libc.malloc"}),
+                              (["-i", 1, "--exclude-heaps", "resi*"], {"libc.malloc"}),
+                              (["-i", 1, "--heaps", "arena"], set())]:
+        session = attach(resident.pid, options=options)
+        assert session.is_recording, session.said
+        resident.tell("alloc 10", "malloc 10", "poll")
+        assert session.stop() == 0
+        found = heaps(session.file)
+        assert used(found) == expected, options
+        assert "resident" not in expected or found["resident"] == (1000, 10, 1000, 10)
+        resident.tell("poll")
+    assert "! no process registered a heap named 'arena'; registered were resident" in heapscope("report", session.file).stdout
+
+
+# --- the daemon ---
+
+@pytest.fixture
+def copy(tmp_path):
+    """copy(PROGRAM): the same under a name that no other test's programs have."""
+
+    def call(program):
+        made = tmp_path / f"sel-{os.getpid()}-{time.monotonic_ns() % 10**6}"
+        shutil.copy(program, made)
+        return made
+
+    return call
+
+
+def tell(program, *commands):
+    """Like Resident.tell(), for a program of the daemon's."""
+    for command in commands:
+        program.process.stdin.write(command + "\n")
+        program.process.stdin.flush()
+        while program.process.stdout.readline() != "ok\n":
+            pass
+
+
+def test_sessions_of_one_process(daemon, heaps, target, flags):
+    """The end of a session leaves the control page clean for the next one."""
+    program = daemon.launch([target("api_resident", *flags[0], *flags[1])])
+
+    for options, expected in [(["--exclude-heaps", "libc.malloc"], {"resident"}),
+                              ([], {"resident", "libc.malloc"}),
+                              (["--heaps", "libc.malloc"], {"libc.malloc"}),
+                              (["-i", "1G", "--heaps", "resident=1,libc.malloc"], {"resident"}),
+                              (["--heaps", "resident,libc.malloc=1G"], {"resident"})]:
+        name = daemon.begin("-p", program.pid, "-i", 1, *options)
+        wait_until(lambda: (tell(program, "poll", "malloc 1"), daemon.session(name)["running_count"] == 1)[1], "not recorded")
+        tell(program, "alloc 10", "malloc 10")
+        found = heaps(daemon.stop(name).file)
+        assert used(found) == expected, options
+        assert "resident" not in expected or found["resident"] == (1000, 10, 1000, 10), options
+
+
+def test_program_that_starts(daemon, heaps, many, heapscope, copy):
+    """What it recorded before it knew the selection is not in the file."""
+    program = copy(many)
+    name = daemon.begin("-n", program.name, "-i", 1, "--heaps", "ids,slab,sloop")
+    done = subprocess.run([program], env=daemon.preloaded(), capture_output=True, text=True, check=True)
+    wait_until(lambda: daemon.session(name)["process_count"] == 1, "not recorded")
+    stopped = daemon.stop(name)
+    found, truth = heaps(stopped.file), truth_of(done.stdout)
+    assert used(found) == {"ids", "slab"}
+    assert {heap: found[heap] for heap in ("ids", "slab")} == {heap: truth[heap] for heap in ("ids", "slab")}
+    assert "no process registered a heap named 'sloop'; registered were " in stopped.stderr
+    assert WITHOUT_MALLOC in heapscope("report", stopped.file).stdout
+
+
+def test_selection_outlives_the_daemon(daemon, heaps, target, flags, copy):
+    path = copy(target("api_resident", *flags[0], *flags[1]))
+    program = daemon.launch([path])
+    name = daemon.begin("-n", path.name, "-i", 1, "--heaps", "resident")
+    wait_until(lambda: daemon.session(name)["running_count"] == 1, "not recorded")
+    daemon.process.kill()
+    daemon.process.wait()
+    daemon.start()
+    wait_until(lambda: daemon.session(name)["running_count"] == 1, "not continued")
+    tell(program, "alloc 10", "malloc 10")
+    other = subprocess.Popen([path], env=daemon.preloaded(), stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, text=True)
+    other.communicate("alloc 5\n")
+    program.end()
+    assert used(heaps(daemon.stop(name).file)) == {"resident"}
+
+
+def test_environment_of_a_preloaded_program(daemon, heaps, many, copy):
+    """A session's selection counts, not the one that the program has in its environment."""
+    program = copy(many)
+    name = daemon.begin("-n", program.name, "-i", 1, "--heaps", "ids")
+    subprocess.run([program], env=daemon.preloaded(HEAPSCOPE_HEAPS="libc.malloc=1"), capture_output=True, check=True)
+    wait_until(lambda: daemon.session(name)["process_count"] == 1, "not recorded")
+    assert used(heaps(daemon.stop(name).file)) == {"ids"}
+
+
+# --- record ---
+
+@pytest.mark.parametrize("options, expected", [
+    ([], {"libc.malloc"}),
+    (["--heaps", "ids,slab"], {"ids", "slab"}),
+    (["--all-heaps"], OTHERS | {"libc.malloc"}),
+    (["--all-heaps", "--exclude-heaps", "libc.malloc,i*"], OTHERS - {"ids", "inner"}),
+])
+def test_record(heapscope, heaps, many, tmp_path, options, expected):
+    folder = tmp_path / "out"
+    folder.mkdir()
+    done = heapscope("record", "-i", 1, "-o", folder, *options, "--", many)
+    assert done.returncode == 0, done.stderr
+    found, truth = heaps(folder / "raw-trace"), truth_of(done.stdout)
+    assert used(found) == expected
+    assert all(found[name] == truth[name] for name in expected & OTHERS)
+
+
+def test_record_with_a_list_of_intervals(heapscope, heaps, many, tmp_path):
+    for options in (["-i", "1,4K,1G", "--heaps", "ids,slab,libc.malloc"], ["-i", "1", "--heaps", "ids,slab=4K,libc.malloc=1G"]):
+        folder = tmp_path / f"out{len(options)}"
+        folder.mkdir()
+        done = heapscope("record", "-o", folder, *options, "--", many)
+        found, truth = heaps(folder / "raw-trace"), truth_of(done.stdout)
+        assert found["ids"] == truth["ids"] and found["slab"] != truth["slab"] and used(found) == {"ids", "slab"}
+        config = heapscope("record", "--print-config", *options, "--", many).stdout
+        assert [line.strip() for line in config.splitlines() if "heap_sampling" in line or "heaps:" in line] == [
+            'heaps: "ids"', "heap_sampling_intervals: 1", 'heaps: "slab"', "heap_sampling_intervals: 4096",
+            'heaps: "libc.malloc"', "heap_sampling_intervals: 1073741824"]
+        folder.rename(tmp_path / f"done{options[1].count(',')}")
+
+
+@pytest.mark.parametrize("options, status, words", [
+    (["-i", "1,2"], 1, "one interval for each name of --heaps"),
+    (["-i", "1,2", "--heaps", "a"], 1, "one interval for each name of --heaps"),
+    (["-i", "1,2", "--heaps", "a,b,c"], 1, "one interval for each name of --heaps"),
+    (["-i", "1,2", "--heaps", "a=3,b"], 1, "no name its own"),
+    (["-i", "1,0", "--heaps", "a,b"], 2, "'0' is not a size of 1 byte to 1T"),
+    (["-i", "x"], 2, "'x' is not a size of 1 byte to 1T"),
+    (["--heaps", "a=0"], 1, "'a=0' has no interval of 1 to 1T bytes"),
+    (["--exclude-heaps", "libc.malloc"], 1, "the config selects no heap"),
+])
+def test_wrong_options_of_record(heapscope, options, status, words):
+    done = heapscope("record", *options, "--", "true")
+    assert done.returncode == status and words in done.stderr
+
+
+CONFIG = """data_sources {{ config {{ name: "android.heapprofd" heapprofd_config {{
+    sampling_interval_bytes: 1 {} }} }} }} duration_ms: {}"""
+
+
+@pytest.mark.parametrize("fields, expected", [
+    ("", {"libc.malloc"}),
+    ('heaps: "ids" heaps: "slab" heap_sampling_intervals: 1 heap_sampling_intervals: 1', {"ids", "slab"}),
+    ('all_heaps: true exclude_heaps: "libc.malloc" exclude_heaps: "equal"', OTHERS - {"equal"}),
+    ('heaps: "ids" exclude_heaps: "ids"', {"ids"}),  # as heapprofd does
+])
+def test_config(heapscope, heaps, many, tmp_path, fields, expected):
+    done = heapscope("record", "--config", "-", "-o", tmp_path / "t.pftrace", "--", many, input=CONFIG.format(fields, 0))
+    assert done.returncode == 0, done.stderr
+    assert used(heaps(tmp_path / "t.pftrace")) == expected
+
+
+def test_config_without_a_program(daemon, heaps, many, tmp_path, copy):
+    """Through the daemon, which gets the selection."""
+    program = copy(many)
+    file = tmp_path / "t.pftrace"
+    config = CONFIG.format(f'heaps: "ids" process_cmdline: "{program.name}"', 0)
+    command = [daemon.dist / "bin" / "heapscope", "record", "--config", "-", "-o", file]
+    process = subprocess.Popen(command, env=clean_env(**daemon.env), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    process.stdin.write(config)
+    process.stdin.close()
+    assert "Profiling active" in process.stdout.readline()
+    subprocess.run([program], env=daemon.preloaded(), capture_output=True, check=True)
+    wait_until(lambda: daemon.list()["sessions"][0]["process_count"] == 1, "not recorded")
+    process.terminate()
+    assert process.wait(30) == 0, process.stderr.read()
+    assert used(heaps(file)) == {"ids"}
+
+
+def test_preloaded_by_hand_is_not_changed(many, dist):
+    """Without a collector the variable changes nothing in the program."""
+    env = clean_env(LD_PRELOAD=preloadable(dist / "lib" / "libheapscope_preload.so"), HEAPSCOPE_HEAPS="=,==,*=99999999999999999999,")
+    plain = subprocess.run([many], env=clean_env(), capture_output=True, text=True, check=True)
+    assert subprocess.run([many], env=env, capture_output=True, text=True, check=True).stdout == plain.stdout
