@@ -76,9 +76,23 @@ def test_intervals_of_heaps(run, heaps, many):
 def test_report_says_what_was_left_out(run, heapscope, many):
     done = run([many], "-i", 1, "--exclude-heaps", "libc.malloc")
     text = heapscope("report", done.file).stdout
-    assert WITHOUT_MALLOC in text and "allocations of the selected heaps of this process were recorded" in text
+    assert WITHOUT_MALLOC in text and "allocations in the heaps that are counted were recorded" in text
     assert "!" not in text.split("Where did")[0]
     assert WITHOUT_MALLOC not in heapscope("report", run([many], "-i", 1, "--heaps", "libc.malloc").file).stdout
+
+
+def test_report_shows_carved_heaps_when_malloc_was_left_out(run, heapscope, heaps, many):
+    """Nothing in the file contains them then."""
+    done = run([many], "-i", 1, "--heaps", "slab,ids")
+    found, report = heaps(done.file), done.report()
+    assert sum(stack["live"].get("bytes", 0) for stack in report["stacks"]) == found["slab"][0] + found["ids"][0]
+    both = run([many], "-i", 1, "--heaps", "slab,libc.malloc")
+    assert "use_slab" in heapscope("report", both.file).stdout
+    assert sum(stack["live"].get("bytes", 0) for stack in both.report()["stacks"]) == heaps(both.file)["libc.malloc"][0]
+    only = run([many], "-i", 1, "--heaps", "slab,ids").report("--heap", "ids")
+    assert sum(stack["live"].get("bytes", 0) for stack in only["stacks"]) == found["ids"][0]
+    summary = heapscope("run", "-i", 1, "-o", done.file, "--heaps", "slab", "--", many).stderr
+    assert "use_slab" in summary and "was recorded without" not in summary
 
 
 def test_heap_that_nobody_registered(run, heapscope, many):

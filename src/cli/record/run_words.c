@@ -12,6 +12,7 @@
 #include "cli/empty_words.h"
 #include "cli/message.h"
 #include "cli/preflight_words.h"
+#include "cli/read/profile_file.h"
 #include "profile/read/load.h"
 #include "util/buf.h"
 #include "view/report.h"
@@ -102,6 +103,9 @@ void hs_run_words_summary(const char *trace_path, const char *file, uint32_t sta
         .file = file,
     };
     int r = hs_profile_load(trace_path, &profile, NULL);
+    if (r == 0 && profile->heap_count > 0) {
+        hs_profile_file_choose_heaps(file, profile, NULL, NULL);
+    }
     if (r == 0) {
         r = hs_report_write_summary(profile, &options, &text);
     }

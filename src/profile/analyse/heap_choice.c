@@ -47,11 +47,43 @@ static void mark_list(const struct hs_profile *p, char *list, const struct hs_pr
     }
 }
 
+/* Did the recording leave out malloc's heap in every process that it recorded? */
+static bool is_without_malloc(const struct hs_profile *p)
+{
+    bool is_any = false;
+    for (uint32_t i = 0; i < p->process_count; i++) {
+        if (p->processes[i].refusal == 0 && !p->processes[i].is_without_malloc) {
+            return false;
+        }
+        is_any |= p->processes[i].is_without_malloc;
+    }
+    return is_any;
+}
+
+/* What is chosen at first shows nothing of heaps carved from malloc's. If that was left out,
+ * nothing contains them: so all heaps but malloc's are chosen. */
+static int choose_recorded(struct hs_profile *p)
+{
+    if (!is_without_malloc(p)) {
+        return 0;
+    }
+    bool *is_chosen = calloc((size_t)p->heap_count + 1, sizeof(*is_chosen));
+    if (!is_chosen) {
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < p->heap_count; i++) {
+        is_chosen[i] = strcmp(hs_profile_string(p, p->heaps[i]), "libc.malloc") != 0;
+    }
+    hs_profile_choose_heaps(p, is_chosen);
+    free(is_chosen);
+    return 0;
+}
+
 int hs_heap_choice_apply(struct hs_profile *p, const struct hs_heap_patterns *patterns,
                          const struct hs_profile *other, struct hs_buf *missing)
 {
     if (!patterns || patterns->count == 0) {
-        return 0;
+        return choose_recorded(p);
     }
     bool *is_chosen = calloc((size_t)p->heap_count + 1, sizeof(*is_chosen));
     int err = is_chosen ? 0 : -ENOMEM;

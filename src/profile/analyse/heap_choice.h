@@ -18,11 +18,11 @@ struct hs_buf;
 
 struct hs_heap_patterns {
     const char *const *texts;
-    size_t count; /* 0: all primary heaps */
+    size_t count; /* 0: all primary heaps; if malloc's was left out, all others */
 };
 
 /*
- * Chooses the heaps of a profile, if there is any pattern. A glob that matches a heap of neither
+ * Chooses the heaps of a profile. A glob that matches a heap of neither
  * `p` nor `other` (NULL: none) is written to *missing; then nothing is chosen. With `missing` NULL,
  * such globs are allowed. 0 or -ENOMEM.
  */
