@@ -18,6 +18,7 @@ import variants
 
 KEPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "instructions.tsv")
 CLIENT = variants.DIST / "lib" / "libheapscope_preload.so"
+LINKED = variants.DIST / "lib" / "libheapscope_malloc.so"
 FEW, MANY = 500, 2500
 
 # name: interval (None: it announced itself to a daemon, and no session profiles it), depth of the
@@ -55,7 +56,8 @@ def own_cost(path, library):
     return total
 
 
-def run(program, work, interval, depth, function, count):
+def run(program, work, interval, depth, function, count, client=CLIENT):
+    """`client`: LINKED is preloaded here, too. It is then the same library as in a program that links it."""
     out = os.path.join(work, "callgrind.out")
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         name = "heapscope-instructions-%d" % os.getpid()
@@ -63,9 +65,9 @@ def run(program, work, interval, depth, function, count):
         listener.bind("\0" + name if interval else path)
         listener.listen(8)
         # The loader takes a blank in the path as the end of a name.
-        link = os.path.join(work, CLIENT.name)
+        link = os.path.join(work, client.name)
         if not os.path.lexists(link):
-            os.symlink(CLIENT, link)
+            os.symlink(client, link)
         env = dict(os.environ, LD_PRELOAD=link, HEAPSCOPE_SEED="1")
         if interval:
             env.update(HEAPSCOPE_COLLECTOR=name, HEAPSCOPE_INTERVAL=str(interval), HEAPSCOPE_FOLLOW="1")
@@ -79,16 +81,18 @@ def run(program, work, interval, depth, function, count):
         listener.accept()[0].close()  # raises an exception if the client never connected
     if not interval:
         os.unlink(path)
-    return own_cost(out, CLIENT.name)
+    return own_cost(out, client.name)
 
 
-def count(work):
+def count(work, client=CLIENT):
     """Returns {operation: instructions}."""
     source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "instructions.c")
     program = storms.compile_program(source, work)
     result = {}
     for name, (interval, depth, function) in OPERATIONS.items():
-        cost = [run(program, work, interval, depth, function, n) for n in (FEW, MANY)]
+        if client == LINKED and not interval:
+            continue  # it is never dormant
+        cost = [run(program, work, interval, depth, function, n, client) for n in (FEW, MANY)]
         result[name] = (cost[1] - cost[0]) / (MANY - FEW)
     return result
 

@@ -86,6 +86,20 @@ struct heapscope_stats {
 HEAPSCOPE_API int heapscope_get_stats(struct heapscope_stats *global,
                                       struct heapscope_stats *local);
 
+/* --- recording without a session: see heapscope_bind(3) --- */
+
+struct heapscope_bind_options {
+    uint64_t interval_bytes; /* mean number of bytes between two samples; 1: all; 0: the default */
+    const char *socket;      /* absolute path of the daemon's socket; NULL: the default */
+    uint64_t reserved[6];    /* 0 */
+};
+
+/* Records the program from now on, or, in a program that is linked with libheapscope_malloc.so, has
+ * recorded it since its first allocation. NULL: the defaults. -EALREADY: the program has called it
+ * before; -EBUSY: a session records the program; -ENOTCONN: there is no client. More: see
+ * heapscope_bind(3). */
+HEAPSCOPE_API int heapscope_bind(const struct heapscope_bind_options *options);
+
 /* --- pools: see heapscope_pool_create(3) --- */
 
 /* Blocks that are freed together, and reported to a heap. */

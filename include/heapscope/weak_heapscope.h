@@ -28,6 +28,8 @@ HEAPSCOPE_WEAK_CALL(int, heapscope_take_snapshot, (const char *name), (name), -E
 HEAPSCOPE_WEAK_CALL(int, heapscope_get_stats,
                     (struct heapscope_stats * global, struct heapscope_stats *local),
                     (global, local), -ENOTCONN)
+HEAPSCOPE_WEAK_CALL(int, heapscope_bind, (const struct heapscope_bind_options *options), (options),
+                    -ENOTCONN)
 HEAPSCOPE_WEAK_CALL(heapscope_pool *, heapscope_pool_create,
                     (const char *name, const struct heapscope_pool_options *options),
                     (name, options), NULL)
@@ -54,6 +56,7 @@ HEAPSCOPE_WEAK_CALL(uint32_t, heapscope_pool_heap, (const heapscope_pool *pool),
 #define heapscope_interval           heapscope_weak_heapscope_interval
 #define heapscope_take_snapshot      heapscope_weak_heapscope_take_snapshot
 #define heapscope_get_stats          heapscope_weak_heapscope_get_stats
+#define heapscope_bind               heapscope_weak_heapscope_bind
 #define heapscope_pool_create        heapscope_weak_heapscope_pool_create
 #define heapscope_pool_alloc         heapscope_weak_heapscope_pool_alloc
 #define heapscope_pool_alloc_aligned heapscope_weak_heapscope_pool_alloc_aligned

@@ -74,6 +74,23 @@ int heapscope_get_stats(struct heapscope_stats *global, struct heapscope_stats *
     return 0;
 }
 
+int heapscope_bind(const struct heapscope_bind_options *options)
+{
+    static const struct heapscope_bind_options defaults;
+    const struct hs_api_calls_v1 *calls = hs_heap_table_calls();
+    options = options ? options : &defaults;
+    for (unsigned i = 0; i < HS_COUNT_OF(options->reserved); i++) {
+        if (options->reserved[i] != 0) {
+            return -EINVAL;
+        }
+    }
+    /* An older client's table ends before this function. */
+    bool is_known = calls && calls->bytes > offsetof(struct hs_api_calls_v1, bind) && calls->bind;
+    const struct hs_api_bind_v1 request = { .interval_bytes = options->interval_bytes,
+                                            .socket = options->socket };
+    return is_known ? calls->bind(&request) : -ENOTCONN;
+}
+
 /* heapprofd's library calls this by itself. Our client needs no allocator and has no session to
  * begin, so it only takes up what has been set. */
 bool AHeapProfile_initSession(void *(*malloc_fn)(size_t), void (*free_fn)(void *))

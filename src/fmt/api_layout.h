@@ -67,12 +67,20 @@ struct hs_api_stats_v1 {
     uint64_t reserved[5];
 };
 
+/* How a program wants to be recorded without a session. */
+struct hs_api_bind_v1 {
+    uint64_t interval_bytes; /* 0: as the environment says */
+    const char *socket; /* absolute path of the daemon's socket; NULL: as the environment says */
+    uint64_t reserved[6];
+};
+
 /* `heap` is hs_api_heap_v1.client_heap. */
 typedef bool hs_api_report_fn(uint32_t heap, uint64_t id, uint64_t size_bytes);
 typedef void hs_api_free_fn(uint32_t heap, uint64_t id);
 typedef void hs_api_poll_fn(void);
 typedef int hs_api_snapshot_fn(const char *name);
 typedef int hs_api_stats_fn(struct hs_api_stats_v1 *global, struct hs_api_stats_v1 *local);
+typedef int hs_api_bind_fn(const struct hs_api_bind_v1 *request);
 
 /* What the client does for the library. */
 struct hs_api_calls_v1 {
@@ -88,6 +96,8 @@ struct hs_api_calls_v1 {
     hs_api_snapshot_fn *take_snapshot;
     /* Either may be NULL. 0 or -errno. */
     hs_api_stats_fn *get_stats;
+    /* Begins to record without a session. 0 or -errno: see heapscope_bind(3). */
+    hs_api_bind_fn *bind;
 };
 
 struct hs_api_v1 {

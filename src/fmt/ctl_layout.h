@@ -16,6 +16,9 @@
  * wait for an answer. Therefore a daemon keeps a startup hint file beside its socket, which says
  * whether a program begins to record at once.
  *
+ * A bound process (HS_HELLO_BOUND) records whether there is a daemon or not. It sends its hello
+ * when it finds a daemon, and keeps a descriptor of the region until then.
+ *
  * Each program image sends one hello. exec gives the same pid a new image, hence a second hello,
  * which tells the collector that the first image is final.
  *
@@ -42,6 +45,10 @@
 #define HS_ENV_FOLLOW      "HEAPSCOPE_FOLLOW" /* "0": only HS_ENV_FOLLOW_PID records; else "1" */
 #define HS_ENV_FOLLOW_PID  "HEAPSCOPE_FOLLOW_PID" /* decimal, as the target sees itself */
 #define HS_ENV_SEED        "HEAPSCOPE_SEED"       /* the user's, for repeatable runs */
+
+/* The interval of a process that records without a session (HS_HELLO_BOUND), unless HS_ENV_INTERVAL
+ * or the program says another one. */
+#define HS_INTERVAL_BOUND_BYTES 4096U
 
 /* Where a daemon may listen: at the path in HS_ENV_SOCKET, in this folder, or at a fixed path. */
 #define HS_ENV_SOCKET         "HEAPSCOPE_SOCKET"
@@ -77,6 +84,9 @@ enum hs_hello_flag {
     HS_HELLO_WILLING = 1U << 3,
     /* With HS_HELLO_OWN_MALLOC: the process waits on this connection, see HS_WAITING_SYMBOL. */
     HS_HELLO_WAITS = 1U << 4,
+    /* The process is bound: it records without a session, and goes on when a session ends. It may
+     * have begun long before this hello. Never with HS_HELLO_DORMANT. */
+    HS_HELLO_BOUND = 1U << 5,
 };
 
 /* The hello: the only message from a client to a collector. */

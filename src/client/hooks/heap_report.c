@@ -12,6 +12,7 @@
 #include "client/hooks/sampler.h"
 #include "client/life/api_stats.h"
 #include "client/life/api_table.h"
+#include "client/life/bind_call.h"
 #include "client/life/lifecycle.h"
 #include "client/life/named_snapshot.h"
 #include "client/tables/heap_blocks.h"
@@ -283,4 +284,5 @@ const struct hs_api_calls_v1 hs_api_calls = {
     .poll = hs_api_table_poll,
     .take_snapshot = hs_named_snapshot_take,
     .get_stats = hs_api_stats_read,
+    .bind = hs_bind_call,
 };

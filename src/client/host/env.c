@@ -9,6 +9,8 @@
 
 #include "client/host/linkmap.h"
 #include "fmt/ctl_layout.h"
+#include "rt/bits.h"
+#include "rt/sys.h"
 
 /* The initial stack: argc, argv[], NULL, envp[], NULL. */
 static char *const *initial_stack(int *ret_argc)
@@ -108,4 +110,15 @@ void hs_env_read(struct hs_env *ret_env)
     env.root_pid = (uint32_t)follow_pid;
     env.follow_pid = is_following ? 0 : follow_pid ? (uint32_t)follow_pid : UINT32_MAX;
     *ret_env = env;
+}
+
+uint64_t hs_env_seed(const struct hs_env *env)
+{
+    uint64_t seed = env->seed;
+    if (!env->has_seed) {
+        hs_sys_getrandom(&seed, sizeof(seed));
+        return seed ^ hs_sys_clock_ns(1) ^ (uint64_t)hs_sys_getpid() << 32;
+    }
+    uint32_t distance = hs_sys_getpid() - env->root_pid;
+    return distance == 0 ? seed : hs_mix64(hs_mix64(seed + 1) + distance);
 }

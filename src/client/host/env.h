@@ -13,8 +13,9 @@
 
 /* What the environment says. */
 struct hs_env {
-    const char *collector;      /* NULL: none */
-    const char *socket;         /* path of a daemon's socket; NULL: none named */
+    const char *collector; /* NULL: none */
+    const char *socket;    /* path of a daemon's socket; NULL: none named */
+    bool is_chosen;        /* the program has chosen the socket, or checked where it comes from */
     const char *runtime_folder; /* of the user; NULL: unknown */
     /* false: nothing is recorded, and the process announces itself to no collector */
     bool is_profileable;
@@ -32,3 +33,8 @@ struct hs_env {
 
 /* Reads the variables. */
 void hs_env_read(struct hs_env *ret_env);
+
+/* The seed of this process's random numbers. One that the user gave is that of the first process.
+ * All others that inherit it add how many pids they are away from that process: each draws numbers
+ * of its own, and the same ones when pids are given out in the same order. */
+uint64_t hs_env_seed(const struct hs_env *env);

@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <stdint.h>
 #include <sys/auxv.h>
+#include <unistd.h>
 
+#include "client/host/linked.h"
 #include "client/host/linkmap.h"
 #include "fmt/ctl_layout.h"
 #include "rt/atomic.h"
@@ -177,7 +179,8 @@ void *hs_real_find(const char *name)
     if (va) {
         return va;
     }
-    va = self && hs_real.is_preloaded ? hs_linkmap_search(self, NULL, name, NULL) : NULL;
+    va = self && hs_real.is_preloaded ? hs_linkmap_search(self, hs_real.other_client, name, NULL)
+                                      : NULL;
     /* Objects before the client in the list: the executable, or libraries preloaded ahead of it. */
     return va ? va : hs_linkmap_search(NULL, self, name, NULL);
 }
@@ -259,17 +262,50 @@ static const struct link_map *find_last(void)
 {
     const struct link_map *libc = hs_real_libc(), *last = NULL;
     for (const struct link_map *map = hs_linkmap_first(); map; map = map->l_next) {
-        bool does_stay = hs_real.is_preloaded || map == libc || map->l_addr == getauxval(AT_BASE);
+        bool does_stay = hs_real.is_from_start || map == libc || map->l_addr == getauxval(AT_BASE);
         last = does_stay ? map : last;
     }
     return last;
+}
+
+/* Two clients in one process would record everything twice. The one that the loader finds first is
+ * the client: that is the preloaded one. */
+static void find_other_client(const struct link_map *self)
+{
+    const struct link_map *first = NULL, *other = NULL;
+    hs_linkmap_search(NULL, NULL, HS_ATTACH_ENTRY, &first);
+    hs_linkmap_search(NULL, self, HS_ATTACH_ENTRY, &other);
+    hs_real.other_client = other;
+    hs_real.is_second = other && first == other;
+}
+
+/* A program can be linked with an allocator's library in front of libheapscope_malloc.so; its calls
+ * then go there. (Those of an executable with a malloc of its own never come to us.) */
+static bool is_found_first(const struct link_map *self)
+{
+    const struct link_map *first = NULL;
+    hs_linkmap_search(NULL, hs_real.other_client, "malloc", &first);
+    return !hs_is_linked_library() || first == self || first == hs_linkmap_first();
+}
+
+/* Where we are found first, or preloaded, the loader has loaded us with the program. Otherwise our
+ * constructor is the first to run in the process, before that of the C library, which sets
+ * `environ`. */
+static void find_place(const struct link_map *self)
+{
+    find_other_client(self);
+    hs_real.is_preloaded = self && is_found_first(self) &&
+                           hs_linkmap_search(self, hs_real.other_client, "malloc", NULL) != NULL;
+    hs_real.is_from_start = hs_real.is_preloaded || (hs_is_linked_library() && environ == NULL);
 }
 
 static void resolve(void)
 {
     const struct link_map *self = hs_linkmap_self();
     hs_real.self = self;
-    hs_real.is_preloaded = self && hs_linkmap_search(self, NULL, "malloc", NULL) != NULL;
+    if (!hs_load_relaxed(&hs_real.is_resolved)) {
+        find_place(self);
+    }
     if (hs_linkmap_lasting_count() == 0) {
         hs_linkmap_set_last(find_last());
     }

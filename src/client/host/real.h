@@ -53,6 +53,12 @@ struct hs_real {
     /* malloc as it was found, even while another function stands in its place: hooks.c. */
     void *(*found_malloc)(size_t);
     const struct link_map *self; /* the loader's entry for the client, which is also its handle */
+    /* The loader loaded the client with the program. Always so if is_preloaded; otherwise the
+     * client is libheapscope_malloc.so, and an allocator's library was linked before it. */
+    bool is_from_start;
+    /* Another client's library comes first in the loader's order: this one only forwards. */
+    bool is_second;
+    const struct link_map *other_client; /* the client's other library; NULL: it is not loaded */
 };
 
 /* Those of this process. */

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdbool.h>
 
+#include "client/life/bind.h"
 #include "client/life/lifecycle.h"
 #include "client/tables/heaps.h"
 #include "client/tables/region.h"
@@ -67,6 +68,7 @@ int hs_api_stats_read(struct hs_api_stats_v1 *global, struct hs_api_stats_v1 *lo
     if (hs_load_relaxed(&hs_control_page.control.interval_bytes) == HS_INTERVAL_OFF) {
         return -ENOTCONN;
     }
+    hs_bind_try();
     bool is_all = is_exact();
     if (global) {
         /* Read first: a block that is born in between is then neither allocated nor live. */

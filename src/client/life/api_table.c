@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "client/host/linkmap.h"
+#include "client/life/bind.h"
 #include "client/life/lifecycle.h"
 #include "client/tables/heaps.h"
 #include "client/tables/region.h"
@@ -137,6 +138,7 @@ static void tell_all(struct hs_api_v1 *table, bool is_on)
 void hs_api_table_poll(void)
 {
     bool is_on = hs_lifecycle_is_on();
+    hs_bind_try();
     for (unsigned i = 0; i < TABLES_MAX && hs_load_relaxed(&tables[i]); i++) {
         tell_all(tables[i], is_on);
     }
@@ -147,7 +149,9 @@ void hs_api_table_poll(void)
     }
     uint32_t generation = hs_load_relaxed(&hs_heaps_generation);
     hs_store_relaxed(&hs_api_table_generation, generation);
-    uint64_t quiet = is_on && hs_heaps_is_any_recorded() ? HS_API_NEVER_QUIET : generation;
+    /* While no daemon has the region, each call looks for one. */
+    bool is_quiet = !is_on || !(hs_heaps_is_any_recorded() || hs_bind_is_kept());
+    uint64_t quiet = is_quiet ? generation : HS_API_NEVER_QUIET;
     for (unsigned i = 0; i < TABLES_MAX && hs_load_relaxed(&tables[i]); i++) {
         hs_store_relaxed(&tables[i]->quiet, quiet);
     }

@@ -175,6 +175,10 @@ HS_EXPORT int heapscope_attach_v1(void *arg)
     args->region_fd = -1;
     args->collector[sizeof(args->collector) - 1] = '\0';
     struct locked_call locked = { .args = args };
+    hs_real_resolve();
+    if (hs_real.is_second) {
+        return -EBUSY; /* the client is the other library */
+    }
     uint64_t old_mask = hs_sys_block_signals();
     hs_loader_lock_call(attach_locked, &locked);
     hs_sys_restore_signals(old_mask);

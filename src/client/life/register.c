@@ -70,7 +70,7 @@ void hs_register_set_willing(void)
 uint32_t hs_register_flags(void)
 {
     return (hs_real.has_own_malloc ? HS_HELLO_OWN_MALLOC : 0U) |
-           (hs_real.is_preloaded ? 0U : HS_HELLO_LATE) | (is_willing ? HS_HELLO_WILLING : 0U);
+           (hs_real.is_from_start ? 0U : HS_HELLO_LATE) | (is_willing ? HS_HELLO_WILLING : 0U);
 }
 
 int hs_register_send(int sock, int fd, uint32_t flags)

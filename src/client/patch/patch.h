@@ -37,11 +37,12 @@ struct hs_patch_counts {
     uint32_t left; /* slots that lead elsewhere */
 };
 
-/* Redirects the slots of all objects, or of those that were loaded since the last call. Called
+/* Redirects the slots of all objects, or of those that were loaded since the last call. (Weak: as
+ * hs_exports_redirect.) Called
  * under the loader's lock (loader_lock.h), so that no object is half loaded. False: another thread
  * is at work, or a fork lasts too long. No fork is made meanwhile: the child would find a lock of
  * the loader that is never released. */
-bool hs_patch_apply(struct hs_patch_counts *ret_counts);
+__attribute__((weak)) bool hs_patch_apply(struct hs_patch_counts *ret_counts);
 
 /* Releases all slots. Also called under the loader's lock: an object that is half loaded may have
  * been bound to our hooks already (exports.h). False: as above; nothing has changed then. */

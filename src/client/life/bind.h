@@ -1,0 +1,72 @@
+/*
+ * Recording without a session: a bound process records from its first allocation, whether a daemon
+ * runs or not, and hands its region to a daemon when there is one.
+ *
+ * A process is bound at its first allocation if it is linked with libheapscope_malloc.so or if its
+ * environment has HS_ENV_INTERVAL (and no collector's name), and otherwise when it calls
+ * heapscope_bind(). Its hello has HS_HELLO_BOUND. While no daemon answers, the client keeps a
+ * descriptor of the region, under a high number, because no other process holds the region's
+ * memory. It looks for a daemon at most once a second, when a thread's sample reads the clock
+ * (HS_CONTROL_KEPT), and in calls of the library.
+ *
+ * Ensures   HS_CONTROL_KEPT is set in the control page while the descriptor is kept.
+ * Threads   any; one of them looks at a time, with signals blocked.
+ * Fails     if the program closes the descriptor, no daemon can get the region any more; the client
+ *           goes on recording.
+ * See       docs/adr/0031-binding.md
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "client/host/env.h"
+#include "client/life/collector_connect.h"
+#include "fmt/api_layout.h"
+#include "rt/base.h"
+
+/* Is this process to be bound at its first allocation? Keeps what it needs of the environment. */
+bool hs_bind_takes(const struct hs_env *env);
+
+/* Takes what heapscope_bind() asks for, in a process that is not bound. -EPERM: the environment
+ * forbids it; -EINVAL: the socket's path. */
+int hs_bind_ask(const struct hs_api_bind_v1 *request);
+
+/* The path of the socket of the daemon that has the region; "": none has it. */
+const char *hs_bind_daemon(void);
+
+/* Is it bound, or about to be? */
+bool hs_bind_is_on(void);
+/* The interval with which it begins. */
+uint64_t hs_bind_interval(void);
+
+/* Ends what hs_bind_ask began, if the client could not start. */
+void hs_bind_give_up(void);
+
+/* Sets the interval, and looks for a daemon. Without one, `sock` is -1 and the name is empty. */
+void hs_bind_find(struct hs_collector_connect *ret_collector);
+
+/* Hands the region to the daemon, or keeps the descriptor if there is none. `fd` stays the
+ * caller's. */
+void hs_bind_announce(const struct hs_collector_connect *collector, int fd);
+
+/* The same for another region of this process or of a forked child: looks for the daemon first. */
+void hs_bind_announce_again(int fd);
+
+/* The flags of its hello: 0 if it is not bound. */
+uint32_t hs_bind_flags(void);
+
+/* Takes the interval and the socket of a program that calls heapscope_bind() while it is bound
+ * already. 0; -EISCONN: a daemon has the region already, and another socket is asked for; -EPERM: a
+ * daemon has switched the process off, as its policy says. */
+int hs_bind_change(const struct hs_api_bind_v1 *request);
+
+/* Does the client still keep the region's descriptor? */
+bool hs_bind_is_kept(void);
+
+/* Looks for a daemon, if a second has passed since the last attempt, and hands the region over.
+ * Does nothing in a process that keeps none. Also inside the reentry guard. */
+HS_COLD void hs_bind_try(void);
+
+/* In a child of a fork: the descriptor is its parent's region. */
+void hs_bind_follow_fork(void);
