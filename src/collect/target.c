@@ -63,6 +63,9 @@ int hs_target_open(struct hs_pending_client *pending, uint64_t now_ns,
     target->state.is_dormant = (pending->hello.flags & HS_HELLO_DORMANT) != 0;
     /* A child's region also holds what was recorded in its parent. */
     target->state.has_recorded = target->state.is_dormant && header->interval_count > 1;
+    if (!target->state.is_dormant && pending->hello.flags & HS_HELLO_BOUND) {
+        target->state.bound_interval_bytes = hs_region_control_interval(&target->region);
+    }
     write_collector_id(&target->region);
     if (!header->is_from_startup && process->pid > 0) {
         hs_target_process_read_names(process);
@@ -85,6 +88,7 @@ struct hs_target *hs_target_close(struct hs_target *target)
         hs_target_budget_deinit(&target->session.budget);
         hs_source_process_free(target->session.source);
         hs_target_process_deinit(&target->process);
+        free(target->bound_heaps);
         hs_region_close(&target->region);
         free(target);
     }
@@ -126,6 +130,21 @@ void hs_target_renew(struct hs_target *target, const struct hs_target_setting *s
     hs_region_control_renew(&target->region, setting->interval_bytes, &heaps);
 }
 
+/* A session begins on a bound process. Its own settings are kept: the program may have changed
+ * them. */
+static void lend_bound(struct hs_target *target, const struct hs_target_setting *setting,
+                       uint64_t was_bytes)
+{
+    target->state.bound_interval_bytes = was_bytes ? was_bytes : target->state.bound_interval_bytes;
+    target->bound_heaps =
+        target->bound_heaps ? target->bound_heaps : malloc(sizeof(*target->bound_heaps));
+    if (target->bound_heaps) {
+        hs_region_control_get_heaps(&target->region, target->bound_heaps);
+    }
+    /* What the session leaves out is missing from then on. */
+    target->state.is_late |= setting->heaps && !hs_heap_selection_is_all(setting->heaps);
+}
+
 int hs_target_begin_session(struct hs_target *target, const struct hs_target_setting *setting,
                             uint64_t now_ns)
 {
@@ -137,6 +156,9 @@ int hs_target_begin_session(struct hs_target *target, const struct hs_target_set
     }
     uint64_t was_bytes = hs_region_control_interval(&target->region);
     bool was_dormant = state->is_dormant;
+    if (hs_target_is_bound(target)) {
+        lend_bound(target, setting, was_bytes);
+    }
     state->session_interval_bytes = interval_bytes;
     if (was_dormant) {
         state->is_dormant = false;
@@ -160,9 +182,39 @@ int hs_target_begin_session(struct hs_target *target, const struct hs_target_set
     return 0;
 }
 
+/* The next session of a bound process begins with no limits and no marks of this one. */
+static void go_on_bound(struct hs_target *target)
+{
+    static const struct hs_heap_page all = { .selection.other_interval_bytes = HS_INTERVAL_SAME };
+    const struct hs_heap_page *heaps = target->bound_heaps ? target->bound_heaps : &all;
+    struct hs_target_state *state = &target->state;
+    if (state->session_interval_bytes == 0) {
+        return; /* no session has begun on it */
+    }
+    hs_target_budget_deinit(&target->session.budget);
+    target->session.dumps = (struct hs_dump_watch){ 0 };
+    target->session.are_children_taken = target->session.has_failed = false;
+    hs_region_control_set_limits(&target->region, 0, false);
+    state->session_interval_bytes = 0;
+    if (hs_region_control_interval(&target->region) != state->bound_interval_bytes ||
+        !hs_region_control_has_heaps(&target->region, heaps)) {
+        hs_region_control_set_interval(&target->region, state->bound_interval_bytes, heaps);
+    }
+    free(target->bound_heaps);
+    target->bound_heaps = NULL;
+}
+
+void hs_target_unbind(struct hs_target *target)
+{
+    target->state.bound_interval_bytes = 0;
+    hs_target_end_session(target);
+}
+
 void hs_target_end_session(struct hs_target *target)
 {
-    if (!target->state.is_dormant) {
+    if (hs_target_is_bound(target)) {
+        go_on_bound(target);
+    } else if (!target->state.is_dormant) {
         target->state.is_dormant = true;
         target->state.has_recorded = true;
         /* Also if the process is gone: its forked children that have not begun yet read this. */
@@ -253,6 +305,18 @@ static void limit_to_session(const struct hs_target_state *state,
     snap->is_from_startup = false;
 }
 
+/* A bound process may have recorded with other intervals before its session, or during an earlier
+ * one. The snapshot says the widest of them: some of its samples may be of that interval. */
+static void tell_widest_interval(const struct hs_target *target, struct hs_snapshot *snap)
+{
+    const struct hs_region_header_v2 *header = &target->region.header;
+    for (uint32_t i = 1; hs_target_is_bound(target) && i < header->interval_count; i++) {
+        if (header->interval_bytes[i] > snap->orig_interval_bytes) {
+            snap->orig_interval_bytes = header->interval_bytes[i];
+        }
+    }
+}
+
 static int copy_changes(const struct hs_target_budget *budget, struct hs_snapshot *snap)
 {
     if (budget->change_count == 0) {
@@ -338,6 +402,7 @@ static int capture(struct hs_target *target, uint64_t now_ns, hs_capture_open_fn
     describe_process(process, snap);
     limit_to_session(&target->state, budget, snap);
     describe_selection(target->region.heaps, snap);
+    tell_widest_interval(target, snap);
     snap->is_from_startup &= !target->state.is_late;
     snap->rss_start_bytes = target->state.rss_start_bytes;
     *ret_snapshot = snap;

@@ -39,6 +39,9 @@ struct hs_target_state {
     uint64_t session_interval_bytes; /* 0: the interval in the region */
     /* RSS when its session began; 0: the session began with the process */
     uint64_t rss_start_bytes;
+    /* Of a bound process (HS_HELLO_BOUND), which records while no session does: its own interval.
+     * 0: it is not bound. */
+    uint64_t bound_interval_bytes;
 };
 
 /* What the session that records a target keeps about it. The owner of the registry sets and uses
@@ -57,6 +60,8 @@ struct hs_target {
     struct hs_region region;
     struct hs_target_state state;
     struct hs_target_session session;
+    /* Which heaps a bound process records, while a session has it; owned. NULL: all. */
+    struct hs_heap_page *bound_heaps;
 };
 
 /* What a session sets in a target. */
@@ -90,8 +95,18 @@ int hs_target_begin_session(struct hs_target *target, const struct hs_target_set
                             uint64_t now_ns);
 /* In place of hs_target_begin_session(), after -EALREADY: has the client make another region. */
 void hs_target_renew(struct hs_target *target, const struct hs_target_setting *setting);
-/* Ends the session: the process takes no more samples, and runs on. */
+/* Ends the session: the process takes no more samples, and runs on. A bound process goes on
+ * recording, as before the session; nothing that it has recorded is lost. */
 void hs_target_end_session(struct hs_target *target);
+
+/* A bound process may not record for itself any more: ends that as a session ends. */
+void hs_target_unbind(struct hs_target *target);
+
+/* Is the target bound? A session may record it, too. */
+static inline bool hs_target_is_bound(const struct hs_target *target)
+{
+    return target->state.bound_interval_bytes != 0;
+}
 
 /* Returns whether it is recorded, and has been since the start of the process. */
 static inline bool hs_target_is_from_startup(const struct hs_target *target)

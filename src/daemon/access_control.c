@@ -157,3 +157,27 @@ enum hs_refusal hs_access_control_authorize(const struct hs_access_control *acce
     free(exe);
     return refusal;
 }
+
+bool hs_access_control_may_bind(const struct hs_access_control *access,
+                                const struct hs_process_facts *process, struct hs_target *target)
+{
+    const struct hs_policy *policy = access->policy;
+    struct hs_refusal_words words;
+    char *exe = hs_policy_asks(policy) ? read_exe(target) : NULL;
+    /* The process itself asks. So only a rule of the policy can forbid it. */
+    const struct hs_admission_asker asker = { .uid = process->facts.uid, .is_any_uid = true };
+    const struct hs_admission_process what = {
+        .pid = process->facts.pid,
+        .uid = process->facts.uid,
+        .is_willing = true,
+        .has_ended = target->process.has_ended,
+        .exe = exe,
+    };
+    enum hs_refusal refusal = hs_admission_check(policy, "/proc", &asker, &what, &words);
+    if (refusal != HS_REFUSAL_NONE) {
+        hs_daemon_log("process %d may not record without a session: %s", (int)process->facts.pid,
+                      words.what);
+    }
+    free(exe);
+    return refusal == HS_REFUSAL_NONE;
+}

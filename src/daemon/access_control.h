@@ -63,3 +63,7 @@ enum hs_refusal hs_access_control_authorize(const struct hs_access_control *acce
  * process's, who could profile it; otherwise to that of the session. */
 uid_t hs_access_control_find_owner(const struct hs_access_control *access,
                                    const struct hs_user_rights *rights, struct hs_target *target);
+
+/* May this process, which is bound, record without a session? A refusal is logged. */
+bool hs_access_control_may_bind(const struct hs_access_control *access,
+                                const struct hs_process_facts *process, struct hs_target *target);

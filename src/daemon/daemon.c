@@ -70,6 +70,12 @@ static enum hs_refusal authorize(void *ctx, const struct hs_session *session,
                                        ret_words);
 }
 
+static bool may_bind(void *ctx, const struct hs_process_facts *process, struct hs_target *target)
+{
+    const struct hs_daemon *daemon = ctx;
+    return hs_access_control_may_bind(&daemon->access, process, target);
+}
+
 static void on_pending(void *ctx, const struct hs_pending_client *pending)
 {
     struct hs_daemon *daemon = ctx;
@@ -88,8 +94,10 @@ static void on_keep(void *ctx, struct hs_target *target, const struct hs_snapsho
 {
     struct hs_daemon *daemon = ctx;
     const struct hs_session *session = hs_hub_session_of(target);
-    const struct hs_recording_job *job = session->owner;
-    uid_t uid = hs_access_control_find_owner(&daemon->access, &job->rights, target);
+    const struct hs_recording_job *job = session ? session->owner : NULL;
+    /* Without a session it is the process itself that asks. */
+    uid_t uid = job ? hs_access_control_find_owner(&daemon->access, &job->rights, target)
+                    : target->process.uid;
     hs_store_workers_keep(&daemon->store_workers, session, uid, target, snap);
 }
 
@@ -202,6 +210,7 @@ static int open_hub(struct hs_daemon *daemon)
         .on_gone = on_gone,
         .on_keep = on_keep,
         .can_keep = can_keep,
+        .may_bind = may_bind,
         .authorize = authorize,
         .is_hiding_others = hs_access_control_is_hiding_others(),
         .ctx = daemon,

@@ -137,7 +137,7 @@ const char *hs_request_session_of(const void *ctx, const struct hs_target *targe
 {
     const struct hs_session *session = hs_hub_session_of(target);
     (void)ctx;
-    return session ? session->settings.name : NULL;
+    return session ? session->settings.name : hs_target_is_bound(target) ? HS_BOUND_SESSION : NULL;
 }
 
 bool hs_request_may_see(const void *ctx, const struct hs_target *target)

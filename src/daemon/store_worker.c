@@ -37,7 +37,7 @@ struct hs_store_worker {
 /* What a worker has to do. */
 struct task {
     const struct hs_store_workers *workers;
-    const struct hs_session *session;
+    const struct hs_session_settings *settings; /* of the session, or of a bound process */
     const struct hs_snapshot *snap;
     struct hs_user_rights rights; /* of the user to whom it belongs; no groups */
     struct hs_stored stored;
@@ -57,7 +57,7 @@ static int write_trace(const struct task *task, struct hs_buf *out)
     const struct hs_trace_writer_config config = {
         .sink = add_to_buf,
         .sink_ctx = out,
-        .is_compressing = task->session->settings.is_compressing,
+        .is_compressing = task->settings->is_compressing,
     };
     struct hs_trace_writer *writer = NULL;
     int r = hs_trace_writer_new(&config, &writer);
@@ -70,7 +70,7 @@ static int write_trace(const struct task *task, struct hs_buf *out)
 
 static int append_names(const struct task *task, struct hs_buf *out)
 {
-    const struct hs_session_settings *settings = &task->session->settings;
+    const struct hs_session_settings *settings = task->settings;
     const struct hs_skipped_files skipped = { (const char *const *)settings->skipped,
                                               settings->skipped_count };
     const struct hs_trace_writer_config config = { .sink = add_to_buf, .sink_ctx = out };
@@ -103,7 +103,7 @@ static int store(struct task *task, struct hs_buf *trace)
 /* Names are no reason to fail: 'snapshots --download' can look for them, too. */
 static void store_with_names(struct task *task, int folder_fd, struct hs_buf *trace)
 {
-    if (task->session->settings.is_symbolizing) {
+    if (task->settings->is_symbolizing) {
         hs_finalizer_wait_for_turn();
         if (append_names(task, trace) == 0) {
             hs_store_replace(folder_fd, &task->stored, trace->data, trace->bytes,
@@ -232,7 +232,11 @@ void hs_store_workers_keep(struct hs_store_workers *workers, const struct hs_ses
                            uid_t uid, const struct hs_target *target,
                            const struct hs_snapshot *snap)
 {
-    struct task task = { .workers = workers, .session = session, .snap = snap };
+    static const struct hs_session_settings without_session = { .is_symbolizing = true,
+                                                                .is_compressing = true };
+    struct task task = { .workers = workers,
+                         .settings = session ? &session->settings : &without_session,
+                         .snap = snap };
     if (!workers->root[0] || workers->limits.count_max == 0) {
         return;
     }

@@ -46,7 +46,7 @@ struct hs_store_workers {
 bool hs_store_workers_have_room(const struct hs_store_workers *workers);
 
 /* Has a worker store a snapshot of a target for this user, with the settings of the session that
- * recorded it. */
+ * recorded it; NULL: none did, the process is bound. */
 void hs_store_workers_keep(struct hs_store_workers *workers, const struct hs_session *session,
                            uid_t uid, const struct hs_target *target,
                            const struct hs_snapshot *snap);

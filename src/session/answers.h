@@ -27,6 +27,10 @@
 #include "ctl/ctl.pb-c.h"
 #include "session/session.h"
 
+/* What stands in place of a session's name for a process that records without one. No session can
+ * have this name. */
+#define HS_BOUND_SESSION "(bound)"
+
 /* The recorded processes, as one peer may see them. */
 struct hs_recorded {
     struct hs_registry *registry;

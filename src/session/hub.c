@@ -72,6 +72,8 @@ void hs_hub_finish_target(struct hs_hub *hub, struct hs_target *target)
         session->ended_sample_count += hs_target_sample_count(target);
         end_counters(session, target, target->process.end_ns);
         hs_hub_dump(hub, target, target->process.end_ns, true);
+    } else if (hs_target_is_bound(target)) {
+        hs_hub_keep_bound(hub, target);
     }
     if (is_process_over(target)) {
         hs_hub_give_up(hub, target->process.pid);
@@ -211,19 +213,6 @@ size_t hs_hub_target_count(const struct hs_hub *hub, const struct hs_session *se
     return count;
 }
 
-uint64_t hs_hub_startup_interval(const struct hs_hub *hub)
-{
-    uint64_t least = 0;
-    for (size_t i = 0; i < hub->session_count; i++) {
-        const struct hs_session *session = hub->sessions[i];
-        uint64_t interval = session->settings.interval_bytes;
-        if (hs_session_waits(session) && (least == 0 || interval < least)) {
-            least = interval;
-        }
-    }
-    return least;
-}
-
 int hs_hub_inherit_session(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns)
 {
     int r = hs_array_reserve(&hub->sessions, &hub->session_capacity, hub->session_count + 1,
@@ -270,6 +259,7 @@ void hs_hub_part(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns)
     hs_target_end_session(target);
     target->session.owner = NULL;
     target->region.heaps = NULL;
+    hs_hub_check_bound(hub, target);
     notify(hub, hub->config.on_change, target);
     ask_to_detach(hub, session, target);
 }

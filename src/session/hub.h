@@ -7,7 +7,8 @@
  *     image begins ──► a forked child is recorded by its parent's session. Any other process is
  *                      recorded by the oldest session that it matches, and each other session that
  *                      it matches gets an empty dump that says so (rejected). If it matches no
- *                      session, nothing is recorded.
+ *                      session, nothing is recorded, unless the process is bound: it then records
+ *                      without a session, and snapshots of it can be taken.
  *     image ends ────► its last dump is taken. If the hub had attached to the process, and the
  *                      process has executed another program, the hub attaches to that program as
  *                      if the session had just begun.
@@ -20,8 +21,8 @@
  *     process asks ──► a snapshot of it is taken at once, under the name that it gives
  *                      (hub_named.c).
  *     session ends ──► the last dump of each of its processes is taken; the processes continue
- *                      dormant, except those from which the owner detaches (config.release): the
- *                      hub forgets these.
+ *                      dormant, or record without a session if they are bound, except those from
+ *                      which the owner detaches (config.release): the hub forgets these.
  *
  *     struct hs_hub *hub;
  *     hs_hub_new(&config, &hub);
@@ -90,6 +91,10 @@ typedef enum hs_refusal hs_hub_authorize_fn(void *ctx, const struct hs_session *
                                             struct hs_target *target,
                                             struct hs_refusal_words *ret_words);
 
+/* May a bound process record without a session? Otherwise it is switched off. */
+typedef bool hs_hub_may_bind_fn(void *ctx, const struct hs_process_facts *process,
+                                struct hs_target *target);
+
 /* A process to which the owner attached is no longer recorded, so its client can be detached.
  * Returns 0 if that happens: the hub then forgets the process. Otherwise returns -errno: the client
  * stays, dormant. */
@@ -134,6 +139,7 @@ struct hs_hub_config {
     hs_hub_target_fn *on_change, *on_gone; /* NULL: no calls */
     hs_hub_keep_fn *on_keep;               /* NULL: no calls */
     hs_hub_can_keep_fn *can_keep;          /* NULL: always */
+    hs_hub_may_bind_fn *may_bind;          /* NULL: no process may */
     hs_hub_authorize_fn *authorize;        /* NULL: only the user of the process is checked */
     bool is_hiding_others; /* processes of other users are treated as if they did not exist */
     bool is_taking_hidden; /* as in hs_registry_config */

@@ -61,6 +61,18 @@ bool hs_hub_may_have(const struct hs_hub *hub, struct hs_session *session,
     return refusal == HS_REFUSAL_NONE;
 }
 
+void hs_hub_check_bound(const struct hs_hub *hub, struct hs_target *target)
+{
+    struct hs_process_facts facts;
+    if (!hs_target_is_bound(target) || target->session.owner) {
+        return;
+    }
+    hs_process_facts_of_target(target, &facts);
+    if (!hub->config.may_bind || !hub->config.may_bind(hub->config.ctx, &facts, target)) {
+        hs_target_unbind(target);
+    }
+}
+
 void hs_hub_refuse(struct hs_hub *hub, pid_t pid, bool is_held, const char *why, uint64_t now_ns)
 {
     enum hs_refusal refusal = is_held ? HS_REFUSAL_CONCURRENT : HS_REFUSAL_NO_CLIENT;
@@ -92,6 +104,7 @@ void hs_hub_review(struct hs_hub *hub, uint64_t now_ns)
         struct hs_process_facts facts;
         struct hs_refusal_words words;
         if (!session) {
+            hs_hub_check_bound(hub, target);
             continue;
         }
         hs_process_facts_of_target(target, &facts);

@@ -24,6 +24,7 @@ void hs_hub_resume(struct hs_hub *hub, struct hs_target *target)
         hs_hub_may_have(hub, session, &facts, target, hs_clock_ns(CLOCK_MONOTONIC))) {
         hs_hub_own(target, session);
     } else {
+        hs_hub_check_bound(hub, target);
         hs_target_end_session(target); /* its session is over, which its client does not know yet */
     }
 }

@@ -35,7 +35,7 @@ static int take(struct hs_hub *hub, struct hs_target *target, struct opening *op
 {
     struct hs_session *session = target->session.owner;
     struct hs_snapshot *snap;
-    if (!session || session->is_over || session->error != 0) {
+    if (session ? session->is_over || session->error != 0 : !hs_target_is_bound(target)) {
         return -ENOTCONN;
     }
     if (!can_take(hub, target)) {
@@ -47,13 +47,17 @@ static int take(struct hs_hub *hub, struct hs_target *target, struct opening *op
     if (r == 0) {
         memcpy(snap->name, opening->request->name, sizeof(snap->name));
         /* Not before the capture: reading these files takes time. */
-        hs_sources_dump(session->sources, &target->session.source, target->process.pid, now_ns,
-                        false);
-        hs_session_dump(session, snap);
+        if (session) {
+            hs_sources_dump(session->sources, &target->session.source, target->process.pid, now_ns,
+                            false);
+            hs_session_dump(session, snap);
+        }
         hs_hub_keep(hub, target, snap);
         hs_snapshot_free(snap);
     }
-    session->cpu_used_ns += hs_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
+    if (session) {
+        session->cpu_used_ns += hs_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
+    }
     return r;
 }
 
@@ -85,5 +89,15 @@ void hs_hub_keep_killed(const struct hs_hub *hub, struct hs_target *target,
             snprintf(snap->name, sizeof(snap->name), "killed-%d", snap->exit_value);
         }
         hs_hub_keep(hub, target, snap);
+    }
+}
+
+void hs_hub_keep_bound(const struct hs_hub *hub, struct hs_target *target)
+{
+    struct hs_snapshot *snap;
+    if (hub->config.on_keep && target->process.exit_kind == HS_EXIT_SIGNAL &&
+        hs_target_capture(target, target->process.end_ns, true, &snap) == 0) {
+        hs_hub_keep_killed(hub, target, snap);
+        hs_snapshot_free(snap);
     }
 }

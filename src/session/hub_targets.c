@@ -183,6 +183,7 @@ void hs_hub_welcome(struct hs_hub *hub, struct hs_target *target)
         hs_hub_give_up(hub, target->process.pid); /* a session that expected it may not record it */
     }
     if (!holder || hs_hub_give(target, holder, now_ns) != HS_HUB_RECORDED) {
+        hs_hub_check_bound(hub, target);
         hs_target_end_session(target);
         return;
     }
@@ -194,6 +195,19 @@ void hs_hub_welcome(struct hs_hub *hub, struct hs_target *target)
             hs_hub_reject(other, holder, &facts, now_ns);
         }
     }
+}
+
+uint64_t hs_hub_startup_interval(const struct hs_hub *hub)
+{
+    uint64_t least = 0;
+    for (size_t i = 0; i < hub->session_count; i++) {
+        const struct hs_session *session = hub->sessions[i];
+        uint64_t interval = session->settings.interval_bytes;
+        if (hs_session_waits(session) && (least == 0 || interval < least)) {
+            least = interval;
+        }
+    }
+    return least;
 }
 
 /* --- clients that do not announce themselves -------------------------------------------------- */

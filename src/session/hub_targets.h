@@ -72,6 +72,8 @@ bool hs_hub_is_silent(const struct hs_hub *hub, const struct hs_session *session
 bool hs_hub_may_have(const struct hs_hub *hub, struct hs_session *session,
                      const struct hs_process_facts *facts, struct hs_target *target,
                      uint64_t now_ns);
+/* Switches off a bound process that may not record without a session, unless it has one. */
+void hs_hub_check_bound(const struct hs_hub *hub, struct hs_target *target);
 /* The text for a process to which heapscope could not attach. `error` is the -errno of
  * hs_hub_config.attach; -EINTR: the recording is about to end. */
 void hs_hub_word_attaching(int error, struct hs_refusal_words *ret_words);
@@ -79,6 +81,9 @@ void hs_hub_word_attaching(int error, struct hs_refusal_words *ret_words);
 /* hub_named.c: a process asks for a snapshot of itself. ctx is the hub; `target` may be NULL, as in
  * hs_registry_named_fn. */
 void hs_hub_on_named(void *ctx, struct hs_target *target, const struct hs_named_request *request);
+/* The same for a bound process that has ended, and that no session records: its last state is kept
+ * if a signal killed it. */
+void hs_hub_keep_bound(const struct hs_hub *hub, struct hs_target *target);
 /* Hands a snapshot with a name to the owner. */
 void hs_hub_keep(const struct hs_hub *hub, struct hs_target *target,
                  const struct hs_snapshot *snap);

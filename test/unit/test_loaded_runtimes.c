@@ -89,6 +89,12 @@ static void test_our_own_client(void **state)
     assert_true(it.has_client && it.control_va == 0);
     it = find(LIBC CODE("/memfd:heapscope-client (deleted)") SHARED("/memfd:heapscope (deleted)"));
     assert_true(it.has_client && it.control_va == 0x5000);
+    it = find(LIBC CODE("/opt/h/lib/libheapscope_malloc.so"));
+    assert_true(it.has_client && !it.has_two_clients);
+    it = find(CODE("/h/libheapscope_preload.so") CODE("/h/libheapscope_malloc.so") LIBC);
+    assert_true(it.has_client && it.has_two_clients);
+    it = find(CODE("/h/libheapscope_malloc.so") LIBC CODE("/memfd:heapscope-client (deleted)"));
+    assert_true(it.has_two_clients);
     /* Another memfd whose name has the same beginning is not the region. */
     assert_true(find(SHARED("/memfd:heapscope-trace (deleted)")).control_va == 0);
     /* Nor are other parts of the region the control page. */

@@ -121,7 +121,8 @@ int hs_cmd_snapshot(int argc, char **argv)
         .operands_usage = "",
         .footer =
             "The process must be recorded by 'heapscope run', by 'heapscope attach', or by a\n"
-            "session of the daemon ('heapscope start'). The recording goes on undisturbed.\n"
+            "session of the daemon ('heapscope start'), or be bound, see heapscope_bind(3).\n"
+            "The recording goes on undisturbed.\n"
             "-p and -n are not needed when only one process is recorded.\n"
             "If the environment variable HEAPSCOPE_SOCKET names a socket and there is no -p,\n"
             "only the daemon at that socket is asked.",

@@ -86,6 +86,10 @@ static int say_pid_missing(const struct finding *f)
                    f->pid, f->pid);
     } else if (!it.exists) {
         hs_message("there is no process %u", f->pid);
+    } else if (it.client.is_kept) {
+        hs_message("process %u (%s) records without a session, and has found no daemon yet\n"
+                   "Start heapscoped; the process looks for it once a second while it allocates.",
+                   f->pid, it.name);
     } else if (it.client.state == HS_CLIENT_ACTIVE) {
         hs_message(
             "process %u (%s) is recorded by process %u, which heapscope cannot ask from here\n"

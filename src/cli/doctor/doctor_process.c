@@ -155,6 +155,11 @@ static void say_surroundings(const struct hs_eligibility *it, struct hs_findings
                         "the program's file was deleted or replaced after the program had started: "
                         "names come only from a debug file with the same build id");
     }
+    if (it->runtimes.has_two_clients) {
+        hs_findings_add(findings, HS_FINDING_NOTE, "recorder", NULL,
+                        "both of heapscope's libraries are loaded: the first in the loader's order "
+                        "records, which is a preloaded one, and the other one stays away");
+    }
     if (it->client.state == HS_CLIENT_ASLEEP) {
         hs_findings_add(findings, HS_FINDING_OK, "recorder", NULL,
                         "the process has loaded heapscope's library, which is dormant");

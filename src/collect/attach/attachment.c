@@ -95,7 +95,10 @@ static bool fail_busy(struct hs_attachment *attachment, const struct hs_attach_v
     char words[200];
     attachment->is_held = true;
     if (args->collector_pid == 0) {
-        return fail(attachment, "it is being profiled already", "");
+        return fail(attachment,
+                    "it is being profiled already; if it records without a session, start "
+                    "heapscoped, and take its heap with 'heapscope snapshot'",
+                    "");
     }
     snprintf(words, sizeof(words),
              "it is being profiled already, by process %u; wait for that, stop it, or, if it is "

@@ -61,6 +61,7 @@ void hs_client_state_look(const char *proc, const char *pid_text,
         bool is_gone = control.collector_pid != 0 && is_in_our_pid_ns &&
                        !is_running(proc, control.collector_pid, control.collector_start_ticks);
         client.collector_pid = control.collector_pid;
+        client.is_kept = is_on && control.flags & HS_CONTROL_KEPT;
         if (is_on) {
             client.state = is_gone ? HS_CLIENT_ORPHANED : HS_CLIENT_ACTIVE;
         } else {

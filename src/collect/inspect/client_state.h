@@ -33,6 +33,7 @@ enum hs_client_state {
 struct hs_client_activity {
     enum hs_client_state state;
     uint32_t collector_pid; /* in the collector's own PID namespace; 0: unknown */
+    bool is_kept;           /* it records for itself, and no daemon has its region yet */
 };
 
 /* Finds the state of the client in a process. `proc` is /proc; `pid_text` names the process's

@@ -189,7 +189,10 @@ static void say_not_now(const struct hs_eligibility *it, struct hs_eligibility_w
         break;
     case HS_INELIGIBLE_RECORDING:
         put_what(words, "%s is already being recorded by heapscope", name_subject(it).text);
-        if (it->client.collector_pid != 0) {
+        if (it->client.is_kept) {
+            put_remedy(words, "start heapscoped: the process is bound, and the daemon takes over "
+                              "what it has recorded");
+        } else if (it->client.collector_pid != 0) {
             put_remedy(words, "end that recording first (process %u records it)",
                        it->client.collector_pid);
         } else {

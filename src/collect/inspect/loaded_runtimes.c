@@ -20,6 +20,8 @@ enum kind {
     KIND_CLIENT,
 };
 
+#define LINKED_CLIENT "libheapscope_malloc."
+
 struct known {
     const char *start; /* start of the file's name */
     enum kind kind;
@@ -52,7 +54,7 @@ static const struct known known[] = {
     { "libheapprofd", KIND_PROFILER, 0, "heapprofd" },
     { "vgpreload_", KIND_VALGRIND, 0, NULL },
     { "libheapscope_preload.", KIND_CLIENT, 0, NULL },
-    { "libheapscope_malloc.", KIND_CLIENT, 0, NULL },
+    { LINKED_CLIENT, KIND_CLIENT, 0, NULL },
     { "memfd:heapscope-client", KIND_CLIENT, 0, NULL },
 };
 
@@ -99,6 +101,15 @@ static void add_libc(const struct hs_proc_map *map, struct hs_loaded_runtimes *r
     hs_proc_map_path(map, runtimes->libc_path, sizeof(runtimes->libc_path));
 }
 
+/* A library has one executable mapping, mostly; the linked one is known by its name. */
+static void add_client(const struct known *found, struct hs_loaded_runtimes *runtimes)
+{
+    bool is_linked = strcmp(found->start, LINKED_CLIENT) == 0;
+    runtimes->has_two_clients |= runtimes->has_client && is_linked != runtimes->is_client_linked;
+    runtimes->has_client = true;
+    runtimes->is_client_linked = is_linked;
+}
+
 static void add(const struct known *found, const struct hs_proc_map *map,
                 struct hs_loaded_runtimes *runtimes)
 {
@@ -125,7 +136,7 @@ static void add(const struct known *found, const struct hs_proc_map *map,
         runtimes->has_valgrind = true;
         break;
     case KIND_CLIENT:
-        runtimes->has_client = true;
+        add_client(found, runtimes);
         break;
     }
 }

@@ -40,8 +40,10 @@ struct hs_loaded_runtimes {
     const char *sanitizer; /* "AddressSanitizer" ...; NULL none */
     const char *profiler;  /* "heaptrack" ...; NULL none */
     bool has_valgrind;
-    bool has_client;     /* heapscope's client */
-    uint64_t control_va; /* address of its region's control page; 0: it has no region */
+    bool has_client;       /* heapscope's client */
+    bool is_client_linked; /* the last one that was found is libheapscope_malloc.so */
+    bool has_two_clients;  /* it is linked, and another one came by LD_PRELOAD or by attaching */
+    uint64_t control_va;   /* address of its region's control page; 0: it has no region */
 };
 
 /* Finds the runtimes in the text of /proc/PID/maps. */

@@ -31,6 +31,17 @@ bool hs_region_control_has_heaps(const struct hs_region *region, const struct hs
             memcmp(&control->heap_selection, &heaps->selection, sizeof(heaps->selection)) == 0);
 }
 
+void hs_region_control_get_heaps(const struct hs_region *region, struct hs_heap_page *ret_heaps)
+{
+    const struct hs_region_control_v1 *control = region->control;
+    *ret_heaps = (struct hs_heap_page){ .selection.other_interval_bytes = HS_INTERVAL_SAME };
+    if (region->header.version != 1) {
+        ret_heaps->is_without_malloc =
+            (hs_load_relaxed(&control->flags) & HS_CONTROL_NO_MALLOC) != 0;
+        memcpy(&ret_heaps->selection, &control->heap_selection, sizeof(ret_heaps->selection));
+    }
+}
+
 /* Writes the selection, which counts from the next generation on. A thread that copies a rule
  * meanwhile reads a part of it, and copies it again when the generation has changed. */
 static void write_heaps(struct hs_region *region, const struct hs_heap_page *heaps)

@@ -29,6 +29,9 @@ void hs_region_control_set_interval(struct hs_region *region, uint64_t interval_
 /* Does the control page select these heaps? A region of version 1 has no selection: always true. */
 bool hs_region_control_has_heaps(const struct hs_region *region, const struct hs_heap_page *heaps);
 
+/* The heaps that the control page selects. Of a region of version 1: all. */
+void hs_region_control_get_heaps(const struct hs_region *region, struct hs_heap_page *ret_heaps);
+
 /* Makes the client create another region, at its next allocation. The client
  * announces it by another hello, and does not write to this region any more. Under a seccomp filter
  * that limits the client nothing happens. */

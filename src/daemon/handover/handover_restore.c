@@ -197,6 +197,7 @@ static struct hs_target_state state_of(const Hs__Ctl__KeptTarget *kept)
         .session_start_ns = kept->session_start_ns,
         .session_interval_bytes = kept->session_interval_bytes,
         .rss_start_bytes = kept->rss_start_bytes,
+        .bound_interval_bytes = kept->bound_interval_bytes,
     };
 }
 

@@ -15,7 +15,7 @@
 #include "util/array.h"
 #include "util/parse.h"
 
-/* Room for a packed KeptTarget: 13 fields of at most 10 bytes, each with one byte in front. */
+/* Room for a packed KeptTarget: 14 fields of at most 10 bytes, each with one byte in front. */
 #define HS_KEPT_TARGET_MAX 160
 
 /* A target in the store. */
@@ -287,6 +287,8 @@ Hs__Ctl__KeptTarget hs_handover_describe_target(uint64_t number,
     kept.session_start_ns = state->session_start_ns;
     kept.session_interval_bytes = state->session_interval_bytes;
     kept.rss_start_bytes = state->rss_start_bytes;
+    kept.has_bound_interval_bytes = state->bound_interval_bytes != 0;
+    kept.bound_interval_bytes = state->bound_interval_bytes;
     return kept;
 }
 
