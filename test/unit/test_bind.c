@@ -92,6 +92,7 @@ static uint64_t keep_region(void)
     } else {
         assert_int_equal(hs_region_create(&fd), 0);
     }
+    hs_region_set_interval(collector.interval_bytes);
     hs_bind_announce(&collector, fd);
     uint64_t inode = inode_of(fd);
     close(fd);
@@ -164,6 +165,12 @@ static void test_socket_of_the_program(void **state)
     assert_int_equal(hs_bind_change(&same), 0);
     assert_int_equal(hs_bind_change(&other), -EISCONN);
     assert_int_equal(hs_bind_change(&bad), -EINVAL);
+    const struct hs_api_bind_v1 slower = { .interval_bytes = 8192 };
+    assert_int_equal(hs_bind_change(&slower), 0);
+    assert_int_equal(hs_control_page.control.interval_bytes, 8192);
+    hs_region_set_interval(HS_INTERVAL_OFF); /* as a daemon does whose policy forbids it */
+    assert_int_equal(hs_bind_change(&slower), -EPERM);
+    assert_int_equal(hs_control_page.control.interval_bytes, HS_INTERVAL_OFF);
 }
 
 /* Another file has the number of the descriptor: it is neither sent nor closed. */
