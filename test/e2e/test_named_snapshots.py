@@ -121,8 +121,8 @@ def test_names(under_run, report, heapscope, tmp_path):
     text = heapscope("report", it.file).stdout
     assert "The program took these snapshots: 0 'é漢字 x', 1 '7', 2 'same'" in " ".join(text.split())
     rows = json.loads(heapscope("query", "--format", "json", it.file,
-                                "SELECT idx, name FROM heapscope_dumps WHERE name IS NOT NULL").stdout)
-    assert [r["name"] for r in rows][:6] == found[:6] and len(rows) == 7
+                                "SELECT idx, dump_name FROM heapscope_dumps WHERE dump_name IS NOT NULL").stdout)
+    assert [r["dump_name"] for r in rows][:6] == found[:6] and len(rows) == 7
     lines = [json.loads(line) for line in heapscope("export", "--format", "json", it.file).stdout.splitlines()]
     assert [line["name"] for line in lines if line["type"] == "dump" and "name" in line][:4] == found[:4]
     folded = heapscope("export", "--format", "folded", "--snapshot", "same", it.file)

@@ -49,7 +49,7 @@ static void put_registered(const char *const *heaps, size_t heap_count, struct h
 }
 
 void hs_missing_heaps_words(const char *const *asked, size_t asked_count, const char *const *heaps,
-                          size_t heap_count, struct hs_buf *out)
+                            size_t heap_count, struct hs_buf *out)
 {
     size_t missing = 0;
     for (size_t i = 0; i < asked_count; i++) {

@@ -107,7 +107,7 @@ static const struct {
                                    "peak") " sample_count int free_count int replay_count int "
                                            "walk_count int "
                                            "region_bytes int has_samples int is_incomplete int "
-                                           "name text" },
+                                           "dump_name text" },
     [HS_SQL_OWN_NODES] = { "heapscope_nodes", "id # parent_id int depth int name text system_name "
                                               "text source_file text line_number int "
                                               "module text build_id text rel_pc int kind text "
