@@ -247,11 +247,10 @@ int hs_cmd_snapshots(int argc, char **argv)
         .command = "snapshots",
         .summary = "list, write or delete the snapshots that programs took",
         .operands_usage = "",
-        .footer =
-            "The daemon stores the snapshots that a program of one of its sessions takes of\n"
-            "itself, and the last state of one that a signal killed. They stay when the\n"
-            "program or the daemon ends, until newer ones need the room. No daemon needs to\n"
-            "run. A user sees their own; root sees those of all users.",
+        .footer = "The daemon stores the snapshots that a program of one of its sessions takes of\n"
+                  "itself, and the last state of one that a signal killed. They stay when the\n"
+                  "program or the daemon ends, until newer ones need the room. No daemon needs to\n"
+                  "run. A user sees their own; root sees those of all users.",
         .options = options,
         .option_count = HS_COUNT_OF(options),
     };
