@@ -164,7 +164,7 @@ static int list_files(int folder_fd, bool is_cleaning, struct hs_stored_list *li
     if (!folder && fd >= 0) {
         close(fd);
     }
-    while (r == 0 && (entry = readdir(folder)) != NULL) {
+    while (folder && r == 0 && (entry = readdir(folder)) != NULL) {
         struct hs_stored stored;
         struct stat st;
         if (is_cleaning && strncmp(entry->d_name, TEMP_PREFIX, sizeof(TEMP_PREFIX) - 1) == 0) {

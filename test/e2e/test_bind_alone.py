@@ -63,7 +63,8 @@ def test_pkg_config(dist, tmp_path):
     source = tmp_path / "linked.c"
     source.write_text("#include <heapscope/heapscope.h>\nint main(void) { return heapscope_bind(0); }\n")
     said = subprocess.run(["pkg-config", "--cflags", "--libs", "heapscope_malloc"], stdout=subprocess.PIPE, text=True, check=True,
-                          env=clean_env(PKG_CONFIG_PATH=dist / "lib" / "pkgconfig")).stdout.split()
+                          env=clean_env(PKG_CONFIG_PATH=dist / "lib" / "pkgconfig")).stdout
+    said = [word.replace("\0", " ") for word in said.replace("\\ ", "\0").split()]
     subprocess.run(["gcc", source, "-o", tmp_path / "linked", *said, f"-Wl,-rpath,{dist / 'lib'}"], check=True)
     assert subprocess.run([tmp_path / "linked"], env=clean_env(HEAPSCOPE_SOCKET=tmp_path / "none"), check=False).returncode == 0
 

@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 from conftest import clean_env
+from preload import preloadable
 from resident import need_ptrace
 from waiting import stop_process, wait_until
 
@@ -168,7 +169,7 @@ def test_an_attached_process(snapper, dist, report, tmp_path, options):
 
 
 def test_nobody_records(snapper, dist):
-    it = snapper(env=clean_env(LD_PRELOAD=dist / "lib/libheapscope_preload.so"))
+    it = snapper(env=clean_env(LD_PRELOAD=preloadable(dist / "lib/libheapscope_preload.so")))
     assert it.obey("take x") == -ENOTCONN
     assert it.took_ms < 1000
     assert it.end() == 0

@@ -242,7 +242,7 @@ static int add_samples(struct folder *folder, const struct hs_selection *selecti
     /* A sample that is missing may be missing in each process that was forked since. */
     const float family_count =
         selection->interval_max_bytes > 1
-            ? (float)(selection->sample_most_bytes / selection->interval_max_bytes)
+            ? (float)selection->sample_most_bytes / (float)selection->interval_max_bytes
             : 1;
     uint32_t *self_of = calloc(agg->node_count + 1u, sizeof(*self_of)); /* index + 1 */
     int err = self_of ? 0 : -ENOMEM;
