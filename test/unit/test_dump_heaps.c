@@ -15,6 +15,7 @@
 #include "profile/model/builder.h"
 #include "profile/model/dump_heaps.h"
 #include "profile/read/load.h"
+#include "rt/check.h"
 #include "trace_bytes.h"
 
 static struct hs_profile *load(struct hs_buf *buf)
@@ -54,7 +55,9 @@ static void choose(struct hs_profile *p, const char *names)
         is_chosen[i] = strstr(names, word) != NULL;
     }
     hs_profile_choose_heaps(p, is_chosen);
+#if HS_HAS_CHECKS
     assert_true(hs_profile_is_valid(p));
+#endif
 }
 
 /* The sum of the samples that views see. */
