@@ -227,7 +227,7 @@ def test_a_daemon_that_is_killed(daemon, target, report):
     assert it.obey("race 3") == 0
     daemon.wait_for("race 0", "race 1", "race 2")
     daemon.end(signal.SIGKILL)
-    assert daemon.names() == ["race 0", "race 1", "race 2"]
+    assert sorted(daemon.names()) == ["race 0", "race 1", "race 2"]  # they may be of one millisecond
     assert it.obey("take in vain") in (-ETIMEDOUT, -ENOTCONN)
     assert it.took_ms < 10000
     daemon.start()
