@@ -29,6 +29,15 @@ struct hs_estimate {
     double count_var;
 };
 
+/* Adds an estimate with errors of its own. */
+static inline void hs_estimate_add(struct hs_estimate *sum, const struct hs_estimate *more)
+{
+    sum->bytes += more->bytes;
+    sum->count += more->count;
+    sum->bytes_var += more->bytes_var;
+    sum->count_var += more->count_var;
+}
+
 /* In a forked process, the part of the variances that comes from inherited samples. The parent's
  * figures contain the same errors. */
 struct hs_inherited {

@@ -229,14 +229,6 @@ static int dump_init(struct hs_trace_writer *writer, struct hs_writer_dump *dump
     return hs_writer_heaps_find(writer, dump);
 }
 
-static void add(struct hs_estimate *sum, const struct hs_estimate *more)
-{
-    sum->bytes += more->bytes;
-    sum->count += more->count;
-    sum->bytes_var += more->bytes_var;
-    sum->count_var += more->count_var;
-}
-
 static int dump_add_up(struct hs_writer_dump *dump)
 {
     dump->rows = calloc((size_t)dump->process->stacks.count + 1, sizeof(dump->rows[0]));
@@ -247,9 +239,9 @@ static int dump_add_up(struct hs_writer_dump *dump)
         if (dump->stack_idx[i] != UINT32_MAX) {
             const struct hs_snap_stack *stack = &dump->snap->stacks[i];
             struct hs_dump_row *row = &dump->rows[dump->stack_idx[i]];
-            add(&row->alloc, &stack->alloc);
-            add(&row->live, &stack->live);
-            add(&row->peak, &stack->peak);
+            hs_estimate_add(&row->alloc, &stack->alloc);
+            hs_estimate_add(&row->live, &stack->live);
+            hs_estimate_add(&row->peak, &stack->peak);
             row->inherited.bytes_var += stack->inherited.bytes_var;
             row->inherited.count_var += stack->inherited.count_var;
         }

@@ -147,6 +147,14 @@ static bool forget(uint8_t heap_id, uint64_t id, struct hs_live_block *ret_block
     return was_recorded;
 }
 
+/* Frees the block that has this id, if there is one: the id is used again. */
+static void forget_older(uint8_t heap_id, uint64_t id)
+{
+    if (hs_heap_blocks_may_have(heap_id, id)) {
+        forget(heap_id, id, NULL);
+    }
+}
+
 bool hs_slow_report(uint64_t heap, uint64_t id, uint64_t size_bytes, const struct hs_regs *regs)
 {
     uint8_t heap_id = (uint8_t)heap;
@@ -154,9 +162,7 @@ bool hs_slow_report(uint64_t heap, uint64_t id, uint64_t size_bytes, const struc
     if (heap_id == 0 || !is_ready()) {
         return false;
     }
-    if (hs_heap_blocks_may_have(heap_id, id)) {
-        forget(heap_id, id, NULL);
-    }
+    forget_older(heap_id, id);
     return hit(heap_id, size_bytes, &sample) &&
            record_alloc(heap_id, id, size_bytes, &sample, regs);
 }
@@ -169,9 +175,7 @@ bool hs_slow_report_sample(uint64_t heap, uint64_t id, uint64_t size_bytes,
     if (heap_id == 0 || !is_ready()) {
         return false;
     }
-    if (hs_heap_blocks_may_have(heap_id, id)) {
-        forget(heap_id, id, NULL);
-    }
+    forget_older(heap_id, id);
     if (hs_load_relaxed(&hs_heaps_element(heap_id)->interval_bytes) == HS_INTERVAL_OFF) {
         return false;
     }
@@ -181,8 +185,8 @@ bool hs_slow_report_sample(uint64_t heap, uint64_t id, uint64_t size_bytes,
 
 static HS_COLD void free_slowly(uint8_t heap_id, uint64_t id)
 {
-    if (is_ready() && hs_heap_blocks_may_have(heap_id, id)) {
-        forget(heap_id, id, NULL);
+    if (is_ready()) {
+        forget_older(heap_id, id);
     }
 }
 
@@ -208,9 +212,7 @@ HS_COLD void hs_heap_report_alloc(uint8_t heap_id, uint64_t id, uint64_t size_by
     if (!is_ready_inside()) {
         return;
     }
-    if (hs_heap_blocks_may_have(heap_id, id)) {
-        forget(heap_id, id, NULL);
-    }
+    forget_older(heap_id, id);
     if (hit(heap_id, size_bytes, &sample)) {
         record_alloc(heap_id, id, size_bytes, &sample, regs);
     }

@@ -70,22 +70,6 @@ static inline bool is_block(void *ctx, uint32_t record_id)
 
 /* --- inserting -------------------------------------------------------------------------------- */
 
-static void fill(struct hs_record_v1 *record, const struct hs_thread *thread,
-                 const struct hs_live_block *block)
-{
-    uint64_t size_bytes =
-        block->size_bytes < HS_RECORD_SIZE_MAX ? block->size_bytes : HS_RECORD_SIZE_MAX;
-    /* ORDER record: its former state was cleared before; see view_record in record_scan.c. */
-    hs_fence_release();
-    hs_store_relaxed(&record->addr, block->addr);
-    hs_store_relaxed(&record->size_thread, HS_RECORD_SIZE_THREAD(size_bytes, thread->thread_id));
-    hs_store_relaxed(&record->stack_id, block->stack_id);
-    hs_store_relaxed(&record->birth_ms, block->birth_ms);
-    /* ORDER record: the block's fields before ALIVE. */
-    hs_store_release(&record->word, HS_RECORD_WORD(block->epoch, block->interval_idx, block->hits,
-                                                   HS_RECORD_ALIVE));
-}
-
 enum hs_loss hs_heap_blocks_insert(struct hs_thread *thread, uint8_t heap_id,
                                    const struct hs_live_block *block)
 {
@@ -97,7 +81,7 @@ enum hs_loss hs_heap_blocks_insert(struct hs_thread *thread, uint8_t heap_id,
         return HS_LOSS_TABLE_FULL;
     }
     hs_heap_filter_add(hash, 1);
-    fill(record, thread, block);
+    hs_live_fill(record, thread, block);
     if (!hs_index_insert(&index_of_blocks, hash, id)) {
         hs_heap_filter_add(hash, -1);
         hs_record_pool_give(thread, id, record);

@@ -131,15 +131,11 @@ hs_live_prefetch(struct hs_thread *thread, uintptr_t addr)
     return (struct hs_live_slot){ filter, hs_locate_prefetch(thread, addr) };
 }
 
-/* Fills a record and makes it findable by its address. Returns HS_LOSS_N, or why it failed. */
-static inline __attribute__((always_inline)) enum hs_loss
-hs_live_publish(struct hs_thread *thread, struct hs_cached_record *cached,
-                const struct hs_live_block *block)
+/* Writes a block of any heap into a record that nobody uses; the state becomes ALIVE. */
+static inline __attribute__((always_inline)) void hs_live_fill(struct hs_record_v1 *record,
+                                                               const struct hs_thread *thread,
+                                                               const struct hs_live_block *block)
 {
-    struct hs_record_v1 *record = hs_locate_take(thread, cached);
-    if (hs_unlikely(!record)) {
-        return HS_LOSS_TABLE_FULL;
-    }
     uint64_t size_bytes =
         block->size_bytes < HS_RECORD_SIZE_MAX ? block->size_bytes : HS_RECORD_SIZE_MAX;
     /* ORDER record: its former state was cleared before; see view_record in record_scan.c. */
@@ -153,6 +149,18 @@ hs_live_publish(struct hs_thread *thread, struct hs_cached_record *cached,
     /* ORDER record: the block's fields before ALIVE. */
     hs_store_release(&record->word, HS_RECORD_WORD(block->epoch, block->interval_idx, block->hits,
                                                    HS_RECORD_ALIVE));
+}
+
+/* Fills a record and makes it findable by its address. Returns HS_LOSS_N, or why it failed. */
+static inline __attribute__((always_inline)) enum hs_loss
+hs_live_publish(struct hs_thread *thread, struct hs_cached_record *cached,
+                const struct hs_live_block *block)
+{
+    struct hs_record_v1 *record = hs_locate_take(thread, cached);
+    if (hs_unlikely(!record)) {
+        return HS_LOSS_TABLE_FULL;
+    }
+    hs_live_fill(record, thread, block);
     return hs_likely(hs_locate_publish(thread, cached, block->addr, record)) ? HS_LOSS_N
                                                                              : HS_LOSS_NO_MEMORY;
 }

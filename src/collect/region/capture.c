@@ -87,14 +87,6 @@ static struct hs_estimate estimate_of(const struct hs_totals_v1 *t, uint64_t int
     };
 }
 
-static void add_estimate(struct hs_estimate *to, const struct hs_estimate *more)
-{
-    to->bytes += more->bytes;
-    to->count += more->count;
-    to->bytes_var += more->bytes_var;
-    to->count_var += more->count_var;
-}
-
 /* Step 1: copies the totals of the parity that no thread writes. */
 static int copy_still_totals(struct capture *c, unsigned parity)
 {
@@ -315,8 +307,8 @@ static void settle_totals(struct capture *c)
         if (carved_heap_of(c, i)) {
             continue;
         }
-        add_estimate(&snap->live, &snap->stacks[i].live);
-        add_estimate(&snap->peak, &snap->stacks[i].peak);
+        hs_estimate_add(&snap->live, &snap->stacks[i].live);
+        hs_estimate_add(&snap->peak, &snap->stacks[i].peak);
         snap->inherited.bytes_var += snap->stacks[i].inherited.bytes_var;
         snap->inherited.count_var += snap->stacks[i].inherited.count_var;
     }
@@ -340,7 +332,7 @@ static void settle_totals(struct capture *c)
         raise_to(&stack->alloc, &stack->live);
         raise_to(&stack->alloc, &stack->peak);
         if (!is_carved) {
-            add_estimate(&snap->alloc, &stack->alloc);
+            hs_estimate_add(&snap->alloc, &stack->alloc);
         }
     }
     snap->bad_count += c->scan.bad_count;

@@ -69,14 +69,6 @@ bool hs_heap_peaks_check(const struct hs_region *region, struct hs_heap_peaks *p
     return is_stable;
 }
 
-static void add(struct hs_estimate *to, const struct hs_estimate *more)
-{
-    to->bytes += more->bytes;
-    to->count += more->count;
-    to->bytes_var += more->bytes_var;
-    to->count_var += more->count_var;
-}
-
 static void describe(const struct hs_heap_peaks *peaks, uint32_t id, struct hs_snap_heap *ret_heap)
 {
     const struct hs_heap_v2 *from = &peaks->heaps[id];
@@ -117,9 +109,9 @@ int hs_heap_peaks_fill(const struct hs_heap_peaks *peaks, struct hs_snapshot *sn
     }
     for (uint32_t i = 0; i < snap->stack_count; i++) {
         struct hs_snap_heap *heap = &snap->heaps[snap->stacks[i].heap_id];
-        add(&heap->live, &snap->stacks[i].live);
-        add(&heap->alloc, &snap->stacks[i].alloc);
-        add(&heap->peak, &snap->stacks[i].peak);
+        hs_estimate_add(&heap->live, &snap->stacks[i].live);
+        hs_estimate_add(&heap->alloc, &snap->stacks[i].alloc);
+        hs_estimate_add(&heap->peak, &snap->stacks[i].peak);
     }
     for (uint32_t i = 0; i < count; i++) {
         struct hs_snap_heap *heap = &snap->heaps[i];
