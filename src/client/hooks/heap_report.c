@@ -232,9 +232,15 @@ HS_COLD void hs_heap_report_put_back(uint8_t heap_id, const struct hs_live_block
     if (hs_reentry_guard_enter(&mark)) {
         /* ORDER cut: as in record(). */
         block.epoch = hs_load_acquire(&hs_control_page.control.epoch);
-        loss = !hs_record_is_still_on() ? HS_LOSS_N
-               : thread ? hs_record_reason_of(hs_heap_blocks_insert(thread, heap_id, &block))
-                        : HS_LOSS_NO_THREAD_BLOCK;
+        loss = HS_LOSS_N;
+        if (hs_record_is_still_on()) {
+            loss = thread ? hs_record_reason_of(hs_heap_blocks_insert(thread, heap_id, &block))
+                          : HS_LOSS_NO_THREAD_BLOCK;
+            if (thread) {
+                /* hs_heap_report_free had counted it, but nothing was freed. */
+                thread->block->free_count--;
+            }
+        }
         hs_reentry_guard_leave();
     }
     if (loss != HS_LOSS_N) {
