@@ -77,3 +77,18 @@ def test_a_clone_at_such_a_path_is_not_copied(root, tmp_path):
     subprocess.run(["git", "init", "-q", tmp_path / "my heapscope"], check=True)
     steps = ci(root, tmp_path / "my heapscope")
     assert steps == [[step, str(tmp_path / "my heapscope"), "1", "old"] for step in ("lint", "test")]
+
+
+def test_a_program_runs_where_the_user_is(root, tmp_path):
+    """Its arguments, and the file to write, may be paths."""
+    shutil.copy(root / "dev", tmp_path / "dev")
+    tools, folder = tmp_path / "tools", tmp_path / "a folder"
+    folder.mkdir()
+    for name in ("dpkg-query", "meson", "ninja"):
+        script(tools / name, "exit 0")
+    script(tmp_path / "build/dist/bin/heapscope", 'echo "$PWD: $*"')
+    env = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}
+    done = subprocess.run(["../dev", "run", "-o", "x", "--", "cat", "y"], cwd=folder, env=env, capture_output=True, text=True,
+                          check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == f"{folder}: run -o x -- cat y"
