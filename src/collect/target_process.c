@@ -62,25 +62,43 @@ bool hs_target_process_started_after(const struct hs_target_process *process,
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-void hs_target_process_read_names(struct hs_target_process *process)
+static void read_names(pid_t pid, struct hs_process_names *ret_names)
 {
-    struct hs_process_names *names = &process->names;
     char text[64];
     size_t bytes;
-    if (hs_proc_read(process->pid, "comm", text, sizeof(text), &bytes) == 0) {
-        hs_proc_parse_comm(text, bytes, names->comm, sizeof(names->comm));
+    *ret_names = (struct hs_process_names){ .cmdline = NULL };
+    if (hs_proc_read(pid, "comm", text, sizeof(text), &bytes) == 0) {
+        hs_proc_parse_comm(text, bytes, ret_names->comm, sizeof(ret_names->comm));
     }
     char *cmdline = malloc(HS_CMDLINE_BYTES_MAX);
-    if (cmdline &&
-        hs_proc_read(process->pid, "cmdline", cmdline, HS_CMDLINE_BYTES_MAX, &bytes) == 0 &&
+    if (cmdline && hs_proc_read(pid, "cmdline", cmdline, HS_CMDLINE_BYTES_MAX, &bytes) == 0 &&
         bytes > 0) {
         char *shorter = realloc(cmdline, bytes);
-        free(names->cmdline);
-        names->cmdline = shorter ? shorter : cmdline;
-        names->cmdline_bytes = (uint32_t)bytes;
+        ret_names->cmdline = shorter ? shorter : cmdline;
+        ret_names->cmdline_bytes = (uint32_t)bytes;
     } else {
         free(cmdline);
     }
+}
+
+/* Takes over `names`. */
+static void replace_names(struct hs_target_process *process, const struct hs_process_names *names)
+{
+    if (names->comm[0] != '\0') {
+        memcpy(process->names.comm, names->comm, sizeof(process->names.comm));
+    }
+    if (names->cmdline) {
+        free(process->names.cmdline);
+        process->names.cmdline = names->cmdline;
+        process->names.cmdline_bytes = names->cmdline_bytes;
+    }
+}
+
+void hs_target_process_read_names(struct hs_target_process *process)
+{
+    struct hs_process_names names;
+    read_names(process->pid, &names);
+    replace_names(process, &names);
 }
 
 void hs_target_process_name_snapshot(const struct hs_target_process *process,
@@ -118,6 +136,22 @@ static void look_for_exec(struct hs_target_process *process)
     bool is_late = (process->hello_flags & HS_HELLO_LATE) != 0;
     process->has_executed = is_other && is_late;
     process->has_silent_program = is_other && !is_late;
+}
+
+/* The process may execute another program between two reads of /proc: what was read before a look
+ * that finds the old program is of the old program. */
+static void look_for_names_and_exec(struct hs_target_process *process, bool is_forked)
+{
+    struct hs_process_names names = { .cmdline = NULL };
+    if (process->pid > 0 && is_forked) {
+        read_names(process->pid, &names);
+    }
+    look_for_exec(process);
+    if (process->has_executed || process->has_silent_program) {
+        free(names.cmdline);
+    } else {
+        replace_names(process, &names);
+    }
 }
 
 static const char *base_of(const char *path)
@@ -186,10 +220,7 @@ void hs_target_process_look(struct hs_target_process *process, bool is_forked, b
             process->rss_peak_bytes = status.vm_hwm_bytes;
         }
     }
-    look_for_exec(process);
-    if (process->pid > 0 && is_forked && !process->has_silent_program) {
-        hs_target_process_read_names(process);
-    }
+    look_for_names_and_exec(process, is_forked);
     if ((process->hello_flags & HS_HELLO_LATE) != 0 && !is_dormant) {
         look_for_libraries(process, now_ns);
     }
