@@ -11,65 +11,18 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "rt/sys.h"
+#include "inject/remote_call.h"
 #include "util/write_all.h"
 
-/* A call that is asleep after this time is taken to wait for something that will never come. */
-#define CALL_NS    UINT64_C(2000000000)
 #define PATH_BYTES 256U
-
-/* A file that was loaded from a descriptor has no name but the descriptor's number. */
-static const char *name_of(const struct hs_remote_object *object)
-{
-    return object->is_from_descriptor ? "heapscope's library" : object->name;
-}
-
-static int translate(struct hs_inject_session *s, enum hs_tracee_outcome outcome, const char *what)
-{
-    const struct hs_remote_object *object;
-    switch (outcome) {
-    case HS_TRACEE_RETURNED:
-        return HS_INJECT_DONE;
-    case HS_TRACEE_CRASHED:
-        object = hs_remote_objects_at(&s->objects, s->tracee.crash_pc);
-        hs_inject_session_say(s, "%s: signal %d at 0x%llx%s%s", what, s->tracee.crash_signal,
-                              (unsigned long long)s->tracee.crash_pc, object ? ", in " : "",
-                              object ? name_of(object) : "");
-        return HS_INJECT_CRASHED;
-    case HS_TRACEE_HUNG:
-        hs_inject_session_say(s, "%s did not return", what);
-        return HS_INJECT_HUNG;
-    case HS_TRACEE_GONE:
-        return HS_INJECT_DIED;
-    case HS_TRACEE_FAILED:
-        break;
-    }
-    hs_inject_session_say(s, "%s: %s", what, strerror(s->tracee.error));
-    return HS_INJECT_BAD_MEMORY;
-}
 
 static int call(struct hs_inject_session *s, const char *what, uint64_t function_va, uint64_t a,
                 uint64_t b, uint64_t c, uint64_t *ret_value)
 {
     const uint64_t arguments[HS_REMOTE_ARGUMENTS_MAX] = { a, b, c };
-    uint64_t deadline_ns = hs_sys_clock_ns(CLOCK_MONOTONIC) + CALL_NS;
-    return translate(s, hs_tracee_call(&s->tracee, function_va, arguments, deadline_ns, ret_value),
-                     what);
-}
-
-/* Writes bytes to the borrowed thread's stack. */
-static int put(struct hs_inject_session *s, const void *bytes, size_t size_bytes, uint64_t *ret_va)
-{
-    uint64_t va = hs_tracee_reserve(&s->tracee, size_bytes);
-    if (hs_remote_memory_write(&s->memory, va, bytes, size_bytes) < 0) {
-        hs_inject_session_say(s, "its stack cannot be written");
-        return HS_INJECT_BAD_MEMORY;
-    }
-    *ret_va = va;
-    return HS_INJECT_DONE;
+    return hs_remote_call(s, what, function_va, arguments, ret_value);
 }
 
 /* Closes a descriptor of the target. From the moment when the thread enters the call, its return
@@ -92,7 +45,7 @@ static int make_memfd(struct hs_inject_session *s, int *ret_fd)
     const char *name = s->request->library_name ? s->request->library_name : "";
     char text[PATH_BYTES];
     snprintf(text, sizeof(text), "%.200s", name);
-    int r = put(s, text, strlen(text) + 1, &name_va);
+    int r = hs_remote_put(s, text, strlen(text) + 1, &name_va);
     hs_return_chain_await_fd(&s->tracee.return_chain, 0);
     if (r == HS_INJECT_DONE) {
         r = call(s, "memfd_create", s->syscall_va, SYS_memfd_create, name_va, MFD_CLOEXEC, &value);
@@ -159,7 +112,7 @@ static int open_library(struct hs_inject_session *s, int remote_fd, uint64_t *re
     char path[PATH_BYTES];
     uint64_t path_va;
     name_file(s, remote_fd, path);
-    int r = put(s, path, strlen(path) + 1, &path_va);
+    int r = hs_remote_put(s, path, strlen(path) + 1, &path_va);
     if (r == HS_INJECT_DONE) {
         r = call(s, "dlopen", s->dlopen_va, path_va,
                  (uint32_t)(RTLD_NOW | RTLD_LOCAL | s->dlopen_flags), 0, ret_map_va);
@@ -241,7 +194,7 @@ static int call_function(struct hs_inject_session *s)
     uint64_t arg_va = 0, value = 0;
     int r = HS_INJECT_DONE;
     if (request->arg_bytes > 0) {
-        r = put(s, request->arg, request->arg_bytes, &arg_va);
+        r = hs_remote_put(s, request->arg, request->arg_bytes, &arg_va);
     }
     if (r == HS_INJECT_DONE && request->fetch_fd_off >= 0) {
         hs_return_chain_await_fd(&s->tracee.return_chain, arg_va + (uint64_t)request->fetch_fd_off);
