@@ -77,6 +77,14 @@ static int64_t find_errno(const struct hs_inject_session *s)
                                                                                               : 0;
 }
 
+/* statx came with glibc 2.28, and arc4random with 2.36. */
+static void find_hold(struct hs_inject_session *s)
+{
+    s->hold.mmap_va = find_in_libc(s, "mmap");
+    s->hold.register_va = find_in_libc(s, "__register_atfork");
+    s->hold.is_locked = find_in_libc(s, "statx") != 0 && find_in_libc(s, "arc4random") == 0;
+}
+
 static int find_symbols(struct hs_inject_session *s)
 {
     struct hs_remote_symbol symbol = { 0 };
@@ -90,6 +98,7 @@ static int find_symbols(struct hs_inject_session *s)
     s->dlerror_va = find_in_libc(s, "dlerror");
     s->dlopen_va = find_in_libc(s, "dlopen");
     s->dlopen_flags = 0;
+    find_hold(s);
     if (s->dlopen_va == 0) {
         s->dlopen_va = find_in_libc(s, "__libc_dlopen_mode");
         s->dlopen_flags = RTLD_MODE_DLOPEN;

@@ -18,7 +18,8 @@
  *
  * Ensures   the program does not notice: no signal is lost or delivered twice; no call fails with
  *           EINTR; errno, registers, signal mask and dispositions are as before; and no mapping or
- *           descriptor is new except the library (and what the function itself leaves).
+ *           descriptor is new except the library, a page that held forks (remote_hold.h), and what
+ *           the function itself leaves.
  * Threads   any. Each call runs in a thread of its own: when that thread ends, the kernel detaches
  *           it from the target, even after a failure. Meanwhile no other thread of the calling
  *           process may wait for an unspecified child (wait, waitpid(-1)): it would receive the

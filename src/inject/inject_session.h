@@ -25,6 +25,15 @@
 
 struct hs_filtered_thread;
 
+/* How the target's forks are held: see remote_hold.h. */
+struct hs_remote_hold {
+    uint64_t mmap_va, register_va; /* mmap and __register_atfork; 0: libc does not have it */
+    bool is_locked;                /* a fork that is held has the lock of __register_atfork */
+    bool is_on;
+    int fd;          /* the library's file */
+    off_t until_off; /* where the time stands in it */
+};
+
 struct hs_inject_session {
     const struct hs_inject_request *request;
     struct hs_inject_result *result;
@@ -50,6 +59,7 @@ struct hs_inject_session {
     uint64_t errno_function_va; /* __errno_location */
     int64_t errno_off;          /* distance of errno from the thread pointer; 0: not known */
     uint64_t errno_va;          /* errno of the borrowed thread */
+    struct hs_remote_hold hold;
 
     struct hs_seccomp_stack
         *filters;      /* filters of the thread that was stopped last; NULL: no thread has any */

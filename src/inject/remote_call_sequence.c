@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "inject/remote_call.h"
+#include "inject/remote_hold.h"
 #include "util/write_all.h"
 
 #define PATH_BYTES 256U
@@ -61,20 +62,23 @@ static int make_memfd(struct hs_inject_session *s, int *ret_fd)
     return r;
 }
 
+/* Fills the file, with forks held from the beginning on: so a fork that is in progress in spite of
+ * that has some time to end before dlopen begins. */
 static int fill_memfd(struct hs_inject_session *s, int remote_fd)
 {
     char path[64];
     snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)s->view_tid, remote_fd);
     int fd = open(path, O_RDWR | O_CLOEXEC);
-    int r = fd < 0 ? -errno : hs_write_all(fd, s->library.bytes, s->library.size_bytes);
+    int r = fd < 0 ? HS_INJECT_DONE : hs_remote_hold_begin(s, remote_fd, fd);
+    int r2 = fd < 0 ? -errno : hs_write_all(fd, s->library.bytes, s->library.size_bytes);
     if (fd >= 0) {
         close(fd);
     }
-    if (r < 0) {
-        hs_inject_session_say(s, "it cannot be filled: %s", strerror(-r));
+    if (r == HS_INJECT_DONE && r2 < 0) {
+        hs_inject_session_say(s, "it cannot be filled: %s", strerror(-r2));
         return HS_INJECT_NO_MEMFD;
     }
-    return HS_INJECT_DONE;
+    return r;
 }
 
 /* The loader takes two files with one path for the same file. The descriptor's number may be the
@@ -147,6 +151,7 @@ static int load(struct hs_inject_session *s)
     if (r == HS_INJECT_CRASHED || r == HS_INJECT_HUNG || r == HS_INJECT_DIED) {
         return r;
     }
+    hs_remote_hold_loaded(s);
     int r2 = close_remote(s, remote_fd);
     r = r == HS_INJECT_DONE ? r2 : r;
     return r == HS_INJECT_DONE ? find_function(s, map_va) : r;
@@ -202,6 +207,7 @@ static int call_function(struct hs_inject_session *s)
     if (r == HS_INJECT_DONE) {
         r = call(s, request->symbol, s->function_va, arg_va, 0, 0, &value);
     }
+    hs_remote_hold_end(s);
     if (r != HS_INJECT_DONE) {
         return r;
     }
@@ -230,6 +236,7 @@ int hs_remote_call_sequence_run(struct hs_inject_session *s)
     hs_return_chain_set_errno(&s->tracee.return_chain, s->errno_va, old_errno);
     r = s->function_va == 0 ? load(s) : HS_INJECT_DONE;
     r = r == HS_INJECT_DONE ? call_function(s) : r;
+    hs_remote_hold_end(s);
     if (r != HS_INJECT_DIED) {
         hs_remote_memory_write(&s->memory, s->errno_va, &old_errno, sizeof(old_errno));
     }

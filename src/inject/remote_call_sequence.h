@@ -8,6 +8,8 @@
  *     syscall(SYS_memfd_create, name, CLOEXEC)  a file without a path. heapscope opens and fills it
  *                                             from outside, so it does not matter which part of the
  *                                             file system the process can see
+ *     mmap, __register_atfork                 in a process with other threads: they do not fork
+ *                                             until the function has returned (remote_hold.h)
  *     dlopen("/proc/self/task/../fd/5", NOW|LOCAL)
  *     syscall(SYS_close, 5)
  *     symbol(arg)

@@ -193,7 +193,7 @@ def target():
 @pytest.fixture(scope="session")
 def built_once(tmp_path_factory):
     """built_once("tool", MAKE): a copy of the folder that MAKE(FOLDER) filled, once for each state of our sources."""
-    sources = [p for folder in ("src", "test/e2e") for p in (ROOT / folder).rglob("*.[ch]")]
+    sources = [p for folder in ("src", "test/e2e") for p in (ROOT / folder).rglob("*.[chS]")]
     key = hashlib.sha256(b"".join(p.read_bytes() for p in sorted(sources))).hexdigest()[:12]
 
     def call(name, make):

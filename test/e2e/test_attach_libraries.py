@@ -106,10 +106,9 @@ def test_libraries_come_and_go_for_long(heapscope, target, libraries, tmp_path, 
     print(f"{kind} {modes} {also}: median {sorted(took)[25]:.2f} s, most {max(took):.2f} s; {said}")
 
 
-@pytest.mark.alone("a child that is forked while the first attach calls dlopen() inherits a loader in the middle of its work")
 def test_children_of_the_attached_open_libraries(heapscope, target, libraries, tmp_path):
     """A lock of the loader that is held while a child is forked stays locked in the child: its
-    dlopen() would hang."""
+    dlopen() would hang. The first attach is the subject of test_attach_forks.py."""
     program = target("libraries", "-pthread", "-ldl")
     said, _ = attach_often(heapscope, program, ["threads=0", "forks", "children"], libraries("plain"), 15, tmp_path)
     assert int(said.partition("children=")[2].split()[0]) > 50

@@ -108,6 +108,26 @@ def test_at_each_step_of_loading(built, sleepers, tmp_path):
     assert number > 20
 
 
+def test_forks_at_steps_of_loading(built, target, tmp_path):
+    """The other threads fork all the time, and their children open libraries. No child fails, and no fork hangs."""
+    if not shutil.which("strace"):
+        pytest.skip("strace is not installed")
+    tool, library = built
+    command = [target("forkers", "-pthread", "-ldl"), 2, target("library", "-shared", "-fPIC", "-DNUMBER=1")]
+    number, is_killed = 1, True
+    while is_killed:
+        with running(command) as program:
+            before = descriptors(program.pid)
+            is_killed = killed_at(number, tmp_path, tool, program.pid, library, "injected", "-w", "1")
+            assert_none_left_open(program, before)
+            if is_killed:
+                assert_usable(built, program)
+            program.stdin.close()
+            assert program.wait(timeout=60) == 0, f"killed at {number}"
+        number += 3
+    assert number > 20
+
+
 def test_at_each_step_of_attaching(dist, sleepers, tmp_path):
     if not shutil.which("strace"):
         pytest.skip("strace is not installed")

@@ -100,6 +100,9 @@ static void test_our_own_client(void **state)
     /* Nor are other parts of the region the control page. */
     assert_true(find("5000-6000 rw-s 00001000 00:01 9 /memfd:heapscope (deleted)\n").control_va ==
                 0);
+    /* Nor is the page that held forks: it stays when the library was not loaded. */
+    assert_false(
+        find("1000-2000 r-xs 4d000 00:01 7 /memfd:heapscope-client (deleted)\n").has_client);
     /* Nor is an anonymous mapping the client: it can be given any name. */
     assert_false(find("1000-2000 r-xp 0 00:00 0 [anon:/libheapscope_preload.so]\n").has_client);
 }

@@ -147,6 +147,7 @@ static void test_known_again(void **state)
     assert_non_null(policy);
     assert_string_equal(policy->not_threads.text, "it does not allow one: Operation not permitted");
     assert_string_equal(policy->not_optional.text, "");
+    assert_string_equal(policy->not_holding.text, "");
     assert_ptr_equal(hs_seccomp_policies_find(&policies, a), policy);
     assert_null(hs_seccomp_policies_find(&policies, b));
     assert_non_null(hs_seccomp_policies_add(&policies, c, &wants));
@@ -163,12 +164,34 @@ static void test_known_again(void **state)
     free(c);
 }
 
+/* What holding forks takes is asked for by itself: it is optional. */
+static void test_forks_are_held(void **state)
+{
+    static struct hs_seccomp_policies policies;
+    const struct hs_seccomp_wants wants = { .threads = must_list };
+    const struct sock_filter code[] = {
+        LOAD(0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_nanosleep, 0, 1),
+        RET(SECCOMP_RET_KILL_PROCESS),
+        RET(SECCOMP_RET_ALLOW),
+    };
+    struct hs_seccomp_stack *stack = new_stack();
+    (void)state;
+    ADD(stack, code);
+    const struct hs_seccomp_policy *policy = hs_seccomp_policies_add(&policies, stack, &wants);
+    assert_non_null(policy);
+    assert_string_equal(policy->not_holding.text, "it kills the process for nanosleep");
+    assert_string_equal(policy->not_loading.text, "");
+    hs_seccomp_policies_deinit(&policies);
+    free(stack);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_answers),     cmocka_unit_test(test_the_strictest_of_all),
         cmocka_unit_test(test_arguments),   cmocka_unit_test(test_not_understood),
-        cmocka_unit_test(test_known_again),
+        cmocka_unit_test(test_known_again), cmocka_unit_test(test_forks_are_held),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

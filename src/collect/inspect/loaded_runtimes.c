@@ -136,7 +136,9 @@ static void add(const struct known *found, const struct hs_proc_map *map,
         runtimes->has_valgrind = true;
         break;
     case KIND_CLIENT:
-        add_client(found, runtimes);
+        if (!map->is_shared) { /* the page that held forks is shared: inject/remote_hold.h */
+            add_client(found, runtimes);
+        }
         break;
     }
 }

@@ -57,7 +57,16 @@ static const struct hs_seccomp_call load_calls[] = {
     HS_SECCOMP_MAY_FAIL(sched_getaffinity),
 };
 
+/* The calls that hold forks: of the borrowed thread, and of a thread that forks
+ * (arch/hold_page.h). */
+static const struct hs_seccomp_call hold_calls[] = {
+    HS_SECCOMP_MMAP(PROT_READ | PROT_EXEC, MAP_SHARED),
+    HS_SECCOMP_MAY_FAIL(clock_gettime),
+    HS_SECCOMP_MAY_FAIL(nanosleep),
+};
+
 const struct hs_seccomp_calls hs_seccomp_stop_calls = HS_SECCOMP_CALLS(stop_calls);
 const struct hs_seccomp_calls hs_seccomp_borrow_calls = HS_SECCOMP_CALLS(borrow_calls);
 const struct hs_seccomp_calls hs_seccomp_boost_calls = HS_SECCOMP_CALLS(boost_calls);
 const struct hs_seccomp_calls hs_seccomp_load_calls = HS_SECCOMP_CALLS(load_calls);
+const struct hs_seccomp_calls hs_seccomp_hold_calls = HS_SECCOMP_CALLS(hold_calls);

@@ -58,8 +58,10 @@ struct hs_seccomp_calls {
     }
 
 /* The calls of any thread that is stopped and continues; of a borrowed thread; of one with a
- * scheduling boost; and of one that loads a library. */
+ * scheduling boost; of one that loads a library; and those of all
+ * threads with which forks are held (inject/remote_hold.h). */
 extern const struct hs_seccomp_calls hs_seccomp_stop_calls;
 extern const struct hs_seccomp_calls hs_seccomp_borrow_calls;
 extern const struct hs_seccomp_calls hs_seccomp_boost_calls;
 extern const struct hs_seccomp_calls hs_seccomp_load_calls;
+extern const struct hs_seccomp_calls hs_seccomp_hold_calls;

@@ -157,6 +157,7 @@ const struct hs_seccomp_policy *hs_seccomp_policies_add(struct hs_seccomp_polici
     hs_seccomp_ask(stack, &wants->threads, &policy->not_threads);
     hs_seccomp_ask(stack, &wants->optional, &policy->not_optional);
     hs_seccomp_ask(stack, &hs_seccomp_boost_calls, &policy->not_hurried);
+    hs_seccomp_ask(stack, &hs_seccomp_hold_calls, &policy->not_holding);
     policies->count++;
     return policy;
 }

@@ -54,7 +54,7 @@ struct hs_seccomp_policy {
     struct sock_filter *insns;
     size_t filter_count, insn_count;
     struct hs_seccomp_why not_stopped, not_borrowed, not_loading, not_function, not_threads,
-        not_optional, not_hurried;
+        not_optional, not_hurried, not_holding;
 };
 
 struct hs_seccomp_policies {
