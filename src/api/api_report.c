@@ -24,8 +24,8 @@ static HS_COLD uint32_t name_of_new(const struct hs_api_calls_v1 *calls, uint32_
     }
     uint64_t generation = (uint64_t)hs_heap_table_generation() + 1;
     if (hs_load_relaxed(&asked_generation[heap]) != generation) {
-        hs_store_relaxed(&asked_generation[heap], generation);
         calls->poll();
+        hs_store_relaxed(&asked_generation[heap], generation); /* later: other threads ask, too */
     }
     return hs_heap_table_client_heap(heap);
 }

@@ -14,6 +14,7 @@
 #include "client/tables/heap_blocks.h"
 #include "client/tables/heap_peak.h"
 #include "client/tables/heaps.h"
+#include "client/tables/life_state.h"
 #include "client/tables/record_pool.h"
 #include "client/tables/stacks.h"
 #include "client/thread/heap_countdown.h"
@@ -41,10 +42,11 @@ static uint32_t make_stack(uint8_t heap_id)
 static int set_up(void **state)
 {
     (void)state;
-    if (fixture_region() != 0 || !hs_live_init() || !hs_stacks_init()) {
+    if (fixture_region() != 0 || !hs_live_init() || !hs_stacks_init() || !hs_life_state_init()) {
         return -1;
     }
     hs_heaps_write_all();
+    hs_life_state_turn_on(); /* heaps that are added from now on are written to the region */
     carved = hs_heaps_add("carved", HS_HEAP_CARVED, 1);
     other = hs_heaps_add("other", HS_HEAP_CARVED, 1);
     own = hs_heaps_add("own", 0, 0);

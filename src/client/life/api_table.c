@@ -9,6 +9,7 @@
 #include "client/life/bind.h"
 #include "client/life/lifecycle.h"
 #include "client/tables/heaps.h"
+#include "client/tables/life_state.h"
 #include "client/tables/region.h"
 #include "rt/atomic.h"
 #include "rt/base.h"
@@ -19,7 +20,16 @@
 /* Tables never go away: the library that brings one is never unloaded (-z nodelete). */
 static struct hs_api_v1 *tables[TABLES_MAX];
 uint32_t hs_api_table_generation;
-static bool is_child; /* a forked child: the callbacks belong to the parent's life */
+
+/* How far the client is with a heap: hs_api_heap_v1.reserved0. */
+enum adoption {
+    ADOPTION_NONE,
+    ADOPTION_BEGUN, /* by a thread that blocks signals */
+    ADOPTION_DONE,  /* client_heap says what it is called */
+};
+
+/* The most times that a thread lets others run while one of them takes up a heap. */
+#define ADOPTION_WAITS 100000U
 
 /* --- finding tables --------------------------------------------------------------------------- */
 
@@ -85,28 +95,76 @@ HS_EXPORT void heapscope_api_found_v1(struct hs_api_v1 *table)
 
 /* --- heaps and callbacks ---------------------------------------------------------------------- */
 
-static void adopt_heap(const struct hs_api_v1 *table, struct hs_api_heap_v1 *heap)
+/* Waits while another thread takes up a heap: the caller's next report must not be lost. That takes
+ * microseconds. A child of a raw clone() may wait for a thread that it does not have. */
+static void wait_for_adoption(const struct hs_api_heap_v1 *heap)
 {
-    uint32_t expected = 0;
-    /* ORDER api-heap: all that the program wrote before it registered the heap. */
-    if (!(hs_load_acquire(&heap->flags) & HS_API_HEAP_REGISTERED) ||
-        hs_load_relaxed(&heap->client_heap) != 0 ||
-        !hs_cas_acq_rel(&heap->reserved0, &expected, 1)) {
+    unsigned count = 0;
+    /* ORDER api-adopted: client_heap. */
+    while (hs_load_acquire(&heap->reserved0) == ADOPTION_BEGUN && count++ < ADOPTION_WAITS) {
+        hs_sys_yield();
+    }
+}
+
+/* The heap that this one says it lies in; NULL: it says none. */
+static struct hs_api_heap_v1 *parent_of(struct hs_api_v1 *table, const struct hs_api_heap_v1 *heap)
+{
+    uint32_t parent = heap->parent;
+    return parent != 0 && parent < HS_API_HEAPS ? &table->heaps[parent] : NULL;
+}
+
+/* Gives a heap its name for reports. One thread does it. Signals are blocked: a handler that
+ * interrupted it would wait for it for good. */
+static void begin_adoption(struct hs_api_v1 *table, struct hs_api_heap_v1 *heap)
+{
+    uint32_t expected = ADOPTION_NONE;
+    /* ORDER api-adopted: what the thread wrote that took up the parent. */
+    if (!hs_cas_acq_rel(&heap->reserved0, &expected, ADOPTION_BEGUN)) {
+        wait_for_adoption(heap);
         return;
     }
-    uint32_t parent = heap->parent < HS_API_HEAPS && heap->parent != 0
-                          ? hs_load_relaxed(&table->heaps[heap->parent].client_heap) + 1
-                          : 1; /* malloc's, as long as the program says nothing else */
+    const struct hs_api_heap_v1 *parent = parent_of(table, heap);
+    uint32_t parent_id = parent ? hs_load_relaxed(&parent->client_heap) : 0; /* 0: malloc's */
     uint32_t flags = heap->flags & HS_API_HEAP_PRIMARY ? 0U : HS_HEAP_CARVED;
-    /* A handler that interrupted us would wait for us for good. */
-    uint64_t old_mask = hs_sys_block_signals();
-    uint8_t id = hs_heaps_add(heap->name, flags, flags & HS_HEAP_CARVED ? parent : 0);
-    hs_sys_restore_signals(old_mask);
+    uint8_t id = hs_heaps_add(heap->name, flags, flags & HS_HEAP_CARVED ? parent_id + 1 : 0);
     hs_store_relaxed(&heap->client_heap, id);
+    /* ORDER api-adopted: client_heap before it counts as known. */
+    hs_store_release(&heap->reserved0, ADOPTION_DONE);
+}
+
+/* Has the program registered it, and does the client not know it yet? */
+static bool is_new(const struct hs_api_heap_v1 *heap)
+{
+    /* ORDER api-heap: all that the program wrote before it registered the heap. */
+    uint32_t flags = hs_load_acquire(&heap->flags);
+    /* ORDER api-adopted: client_heap. */
+    return hs_load_acquire(&heap->reserved0) != ADOPTION_DONE &&
+           (flags & HS_API_HEAP_REGISTERED) != 0;
+}
+
+/* The outermost heap around a new one that is new itself: it is taken up first, because a heap
+ * names its parent. (A program may have created it later.) */
+static struct hs_api_heap_v1 *outermost_new(struct hs_api_v1 *table, struct hs_api_heap_v1 *heap)
+{
+    struct hs_api_heap_v1 *parent = parent_of(table, heap);
+    for (unsigned depth = 0; depth < HS_API_HEAPS && parent && is_new(parent); depth++) {
+        heap = parent;
+        parent = parent_of(table, heap);
+    }
+    return heap;
+}
+
+static void adopt_heap(struct hs_api_v1 *table, struct hs_api_heap_v1 *heap)
+{
+    for (unsigned i = 0; i < HS_API_HEAPS && is_new(heap); i++) {
+        uint64_t old_mask = hs_sys_block_signals();
+        begin_adoption(table, outermost_new(table, heap));
+        hs_sys_restore_signals(old_mask);
+    }
 }
 
 /* Calls a callback if the heap is recorded now and was not, or the reverse. Of several threads one
- * does it. */
+ * does it. In a forked child, the library does not pass the call on. */
 static void tell(struct hs_api_heap_v1 *heap, uint64_t interval_bytes)
 {
     uint64_t told = hs_load_relaxed(&heap->told_interval_bytes);
@@ -129,7 +187,7 @@ static void tell_all(struct hs_api_v1 *table, bool is_on)
         struct hs_api_heap_v1 *heap = &table->heaps[i];
         adopt_heap(table, heap);
         uint32_t id = hs_load_relaxed(&heap->client_heap);
-        if (id != 0 && !is_child) {
+        if (id != 0) {
             tell(heap, is_on ? hs_heaps_wanted_interval((uint8_t)id) : HS_INTERVAL_OFF);
         }
     }
@@ -137,10 +195,14 @@ static void tell_all(struct hs_api_v1 *table, bool is_on)
 
 void hs_api_table_poll(void)
 {
-    bool is_on = hs_lifecycle_is_on();
+    bool is_waiting = hs_life_state_is_waiting();
+    bool is_on = is_waiting || hs_lifecycle_is_on();
     hs_bind_try();
     for (unsigned i = 0; i < TABLES_MAX && hs_load_relaxed(&tables[i]); i++) {
         tell_all(tables[i], is_on);
+    }
+    if (is_waiting) {
+        return; /* a forked child has no region yet: its first report makes one, and polls again */
     }
     if (is_on) {
         hs_heaps_pick_up();
@@ -159,8 +221,11 @@ void hs_api_table_poll(void)
 
 void hs_api_table_follow_fork(void)
 {
-    is_child = true;
     for (unsigned i = 0; i < TABLES_MAX && tables[i]; i++) {
         tables[i]->is_child = 1;
+        for (unsigned k = 1; k < HS_API_HEAPS; k++) {
+            struct hs_api_heap_v1 *heap = &tables[i]->heaps[k];
+            heap->reserved0 = heap->reserved0 == ADOPTION_DONE ? ADOPTION_DONE : ADOPTION_NONE;
+        }
     }
 }

@@ -44,5 +44,6 @@ static inline bool hs_api_table_is_outdated(void)
            hs_load_relaxed(&hs_control_page.control.generation);
 }
 
-/* In a forked child: no callback is called any more. */
+/* In a forked child: no callback is called any more, and what a thread of the parent had begun
+ * is begun anew. */
 void hs_api_table_follow_fork(void);

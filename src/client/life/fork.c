@@ -7,10 +7,12 @@
 
 #include "client/host/fork_hold.h"
 #include "client/host/sandbox.h"
+#include "client/life/api_table.h"
 #include "client/life/bind.h"
 #include "client/life/fork_copy.h"
 #include "client/life/register.h"
 #include "client/tables/fork_ring.h"
+#include "client/tables/heaps.h"
 #include "client/tables/life_state.h"
 #include "client/tables/live.h"
 #include "client/tables/region.h"
@@ -72,6 +74,8 @@ static void in_child(void)
 {
     hs_life_state.fork_epoch = 0;
     hs_fork_hold_reset();
+    hs_heaps_follow_fork();
+    hs_api_table_follow_fork();
     if (hs_tls.guard_va != 0) {
         moment.epoch = 0;
         is_waiting = false;

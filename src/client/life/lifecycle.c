@@ -440,7 +440,6 @@ static void wait_in_child(void)
     hs_life_state_set(HS_LIFE_WAITING);
     hs_countdown_follow_fork();
     hs_heap_countdown_follow_fork();
-    hs_api_table_follow_fork();
     hs_bind_follow_fork();
 }
 
@@ -449,7 +448,6 @@ static void leave_in_child(void)
 {
     leave_parent();
     hs_region_abandon();
-    hs_api_table_follow_fork();
     hs_bind_follow_fork();
 }
 

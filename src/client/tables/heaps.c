@@ -4,6 +4,7 @@
 #include "client/tables/heaps.h"
 
 #include "client/tables/heap_blocks.h"
+#include "client/tables/life_state.h"
 #include "rt/sys.h"
 #include "rt/text.h"
 
@@ -17,6 +18,8 @@ struct heap {
 static struct heap heaps[HS_REGION_HEAPS] = { { .name = "libc.malloc" } };
 static uint32_t heap_count = 1;
 static uint32_t adding; /* 1: a thread is adding a heap */
+/* The most times that others let it go on. It takes microseconds. */
+#define ADDING_WAITS 100000U
 static bool is_any_recorded;
 
 uint32_t hs_heaps_generation;
@@ -45,14 +48,20 @@ void hs_heaps_write_all(void)
     hs_store_relaxed(&hs_region.header->sections[HS_SECTION_HEAPS].count, count);
 }
 
-static void enter(void)
+/* False: the thread that is adding a heap does not go on, for example because this thread has a
+ * higher priority and the only CPU. */
+static bool enter(void)
 {
     uint32_t expected = 0;
-    /* ORDER heap-add: all that the last thread wrote. */
-    while (!hs_cas_acq_rel(&adding, &expected, 1)) {
+    for (unsigned i = 0; i < ADDING_WAITS; i++) {
+        /* ORDER heap-add: all that the last thread wrote. */
+        if (hs_cas_acq_rel(&adding, &expected, 1)) {
+            return true;
+        }
         expected = 0;
         hs_sys_yield();
     }
+    return false;
 }
 
 static void leave(void)
@@ -61,22 +70,48 @@ static void leave(void)
     hs_store_release(&adding, 0);
 }
 
+void hs_heaps_follow_fork(void)
+{
+    adding = 0;
+}
+
+/* Enters a heap in the region. A report that finds it recorded does not ask again before settings
+ * change, so its interval comes with it. */
+static void write_new(uint32_t heap_id)
+{
+    write_element((uint8_t)heap_id);
+    hs_store_relaxed(&hs_heaps_element((uint8_t)heap_id)->interval_bytes,
+                     hs_heaps_wanted_interval((uint8_t)heap_id));
+    hs_store_relaxed(&hs_region.header->sections[HS_SECTION_HEAPS].count, heap_id + 1);
+}
+
+static void describe(struct heap *heap, const char *name, uint32_t flags, uint32_t parent)
+{
+    unsigned len = 0;
+    for (; len < HS_HEAP_NAME_BYTES - 1 && name[len]; len++) {
+        heap->name[len] = name[len];
+    }
+    /* A thread of a forked child's parent may have begun to write another name. */
+    for (; len < HS_HEAP_NAME_BYTES; len++) {
+        heap->name[len] = '\0';
+    }
+    heap->flags = flags;
+    heap->parent = parent;
+}
+
 uint8_t hs_heaps_add(const char *name, uint32_t flags, uint32_t parent)
 {
-    enter();
+    if (!enter()) {
+        return 0;
+    }
     uint32_t id = heap_count < HS_REGION_HEAPS && hs_heap_blocks_init() ? heap_count : 0;
     if (id != 0) {
-        struct heap *heap = &heaps[id];
-        for (unsigned i = 0; i < HS_HEAP_NAME_BYTES - 1 && name[i]; i++) {
-            heap->name[i] = name[i];
-        }
-        heap->flags = flags;
-        heap->parent = parent;
+        describe(&heaps[id], name, flags, parent);
         /* ORDER heap-count: as in hs_heaps_write_all. */
         hs_store_release(&heap_count, id + 1);
-        if (hs_region.header) {
-            write_element((uint8_t)id);
-            hs_store_relaxed(&hs_region.header->sections[HS_SECTION_HEAPS].count, id + 1);
+        /* In a forked child that has not begun, the region is the parent's. */
+        if (hs_life_state_is_alive()) {
+            write_new(id);
         }
     }
     leave();
@@ -194,6 +229,9 @@ void hs_heaps_pick_up(void)
         uint32_t count = hs_load_acquire(&heap_count);
         for (uint32_t i = 1; i < count; i++) {
             uint64_t interval_bytes = hs_heaps_wanted_interval((uint8_t)i);
+            if (!(hs_load_relaxed(&hs_heaps_element((uint8_t)i)->flags) & HS_HEAP_NAMED)) {
+                write_new(i); /* it was added while the region was being made */
+            }
             hs_store_relaxed(&hs_heaps_element((uint8_t)i)->interval_bytes, interval_bytes);
             is_any |= interval_bytes != HS_INTERVAL_OFF;
         }

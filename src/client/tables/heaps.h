@@ -12,7 +12,8 @@
  * Ensures   an element says HS_HEAP_NAMED before a stack of the heap is stored.
  * Threads   any. One thread adds a heap at a time: the others wait for it, so that no call comes
  *           from a signal handler that interrupted another one (callers block signals).
- * Fails     hs_heaps_add returns 0 when there are 256 heaps, or no memory for the index of blocks.
+ * Fails     hs_heaps_add returns 0 when there are 256 heaps, no memory for the index of blocks, or
+ *           when a thread that is adding one does not go on.
  */
 #pragma once
 
@@ -23,10 +24,13 @@
 #include "fmt/region_layout.h"
 #include "rt/atomic.h"
 
-/* Adds a heap, and names it in the region if there is one. `name` is cut to 63 bytes. `flags`: enum
- * hs_heap_flag without HS_HEAP_NAMED. `parent`: id + 1, or 0. Returns its id, or 0. Signals are
- * blocked. */
+/* Adds a heap, and names it in the region if the client is recording. `name` is cut to 63 bytes.
+ * `flags`: enum hs_heap_flag without HS_HEAP_NAMED. `parent`: id + 1, or 0. Returns its id, or 0.
+ * Signals are blocked. */
 uint8_t hs_heaps_add(const char *name, uint32_t flags, uint32_t parent);
+
+/* In a forked child: a thread that was adding a heap does not exist there. */
+void hs_heaps_follow_fork(void);
 
 /* Writes the elements of all heaps, for a new region. */
 void hs_heaps_write_all(void);
