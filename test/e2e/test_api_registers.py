@@ -51,3 +51,19 @@ def test_parents_that_were_created_later(program, attach, report):
     assert session.wait() == 0
     parents = {heap["name"]: heap.get("parent") for heap in report(session.file)["heaps"]}
     assert parents["inner"] == "outer" and parents["outer"] == "libc.malloc"
+
+
+def test_in_a_library_that_is_opened_later(target, flags, attach, heaps):
+    """The attached program is not linked with libheapscope.so: the library that it opens brings it."""
+    need_ptrace()
+    library = target("api_plugin_heap", "-shared", "-fPIC", *flags[0], *flags[1])
+    process = subprocess.Popen([target("api_opens"), library], env=clean_env(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    session = attach(process.pid)
+    assert session.is_recording, session.said
+    process.stdin.write("open\n")
+    process.stdin.flush()
+    assert process.stdout.readline() == "recorded 10\n"
+    process.communicate("end\n")
+    assert session.wait() == 0
+    assert heaps(session.file)["plugin.late"] == (100, 10, 100, 10)

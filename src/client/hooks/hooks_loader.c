@@ -18,6 +18,7 @@
 #include "client/hooks/hooks.h"
 #include "client/host/linkmap.h"
 #include "client/host/real.h"
+#include "client/life/api_table.h"
 #include "client/life/lifecycle.h"
 #include "client/patch/exports.h"
 #include "client/patch/hook_table.h"
@@ -60,7 +61,7 @@ void *hs_slow_next_symbol(const char *name, uint64_t caller_va)
 void hs_slow_new_objects(void)
 {
     if (!hs_real.is_preloaded) {
-        hs_patch_new();
+        hs_patch_new(hs_api_table_find_all);
         return;
     }
     hs_store_relaxed(&hs_patch_is_due, 0);

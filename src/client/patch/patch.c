@@ -300,20 +300,21 @@ bool hs_patch_undo(struct hs_patch_counts *ret_counts)
 
 static void apply_locked(void *ctx)
 {
-    (void)ctx;
     struct hs_patch_counts unused;
+    hs_patch_also_fn *const *also = ctx;
     if (patched.is_applied) {
         hs_patch_apply(&unused);
+        (*also)();
     }
 }
 
-void hs_patch_new(void)
+void hs_patch_new(hs_patch_also_fn *also)
 {
     /* Under a seccomp filter the recording process does it, on a thread that may. */
     if (patched.is_applied && !hs_sandbox_is_tight()) {
         /* A signal handler that forks would wait for the thread that it has interrupted. */
         uint64_t old_mask = hs_sys_block_signals();
-        hs_loader_lock_call(apply_locked, NULL);
+        hs_loader_lock_call(apply_locked, &also);
         hs_sys_restore_signals(old_mask);
     }
 }

@@ -51,6 +51,10 @@ bool hs_patch_undo(struct hs_patch_counts *ret_counts);
 /* Set by the hook of dlopen: an object may have been loaded. */
 extern HS_HIDDEN uint32_t hs_patch_is_due;
 
-/* Redirects the slots of new objects if hs_patch_is_due and the client is attached. Called from the
- * hook of dlsym, because its caller is in an object that is completely loaded. */
-void hs_patch_new(void);
+/* What else is done when there may be new objects. */
+typedef void hs_patch_also_fn(void);
+
+/* Redirects the slots of new objects if hs_patch_is_due and the client is attached, and then calls
+ * `also` under the same lock. Called from the hook of dlsym, because its caller is in an object
+ * that is completely loaded. */
+void hs_patch_new(hs_patch_also_fn *also);
