@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <memory_resource>
 #include <new>
@@ -24,6 +25,21 @@
 
 namespace heapscope
 {
+
+namespace detail
+{
+
+/* In a program that is compiled without exceptions, ends the program. */
+[[noreturn]] inline void throw_bad_alloc()
+{
+#if defined(__cpp_exceptions)
+    throw std::bad_alloc();
+#else
+    std::abort();
+#endif
+}
+
+} // namespace detail
 
 /* A registered heap. It is there until the process ends, so copies are the same heap. A heap that
  * could not be registered has the id 0, and its reports do nothing. */
@@ -92,7 +108,7 @@ class pool
         : pool_(heapscope_pool_create(name, &options))
     {
         if (!pool_) {
-            throw std::bad_alloc();
+            detail::throw_bad_alloc();
         }
     }
     pool(pool &&other) noexcept : pool_(std::exchange(other.pool_, nullptr))
@@ -112,7 +128,7 @@ class pool
     {
         void *block = heapscope_pool_alloc_aligned(pool_, size_bytes, align_bytes);
         if (!block) {
-            throw std::bad_alloc();
+            detail::throw_bad_alloc();
         }
         return block;
     }
@@ -124,12 +140,16 @@ class pool
     template <class T, class... Args> T *create(Args &&...args)
     {
         void *block = allocate(sizeof(T), alignof(T));
+#if defined(__cpp_exceptions)
         try {
             return ::new (block) T(std::forward<Args>(args)...);
         } catch (...) {
             deallocate(block);
             throw;
         }
+#else
+        return ::new (block) T(std::forward<Args>(args)...);
+#endif
     }
     template <class T> void destroy(T *object) noexcept
     {
@@ -160,11 +180,15 @@ namespace detail
 
 inline void *alloc_upstream(void *data, std::size_t size_bytes)
 {
+#if defined(__cpp_exceptions)
     try {
         return static_cast<std::pmr::memory_resource *>(data)->allocate(size_bytes, 16);
     } catch (...) {
         return nullptr;
     }
+#else
+    return static_cast<std::pmr::memory_resource *>(data)->allocate(size_bytes, 16);
+#endif
 }
 
 inline void free_upstream(void *data, void *memory, std::size_t size_bytes)
@@ -234,7 +258,7 @@ class pool_resource : public std::pmr::memory_resource
         }
         void *block = heapscope_pool_alloc_aligned(pool_, size_bytes, align_bytes);
         if (!block) {
-            throw std::bad_alloc();
+            detail::throw_bad_alloc();
         }
         return block;
     }
@@ -290,8 +314,12 @@ class reporting_resource : public std::pmr::memory_resource
     }
     bool do_is_equal(const std::pmr::memory_resource &other) const noexcept override
     {
+#if defined(__cpp_rtti)
         const auto *same = dynamic_cast<const reporting_resource *>(&other);
         return same && same->heap_ == heap_ && same->upstream_->is_equal(*upstream_);
+#else
+        return this == &other;
+#endif
     }
 
     heap heap_;
@@ -305,14 +333,22 @@ template <class T, class Base = std::allocator<T>> class allocator
     using base_traits = std::allocator_traits<Base>;
     static_assert(std::is_same_v<typename base_traits::value_type, T>, "Base allocates objects T");
     static_assert(std::is_pointer_v<typename base_traits::pointer>, "Base returns pointers");
+    static constexpr bool is_base_equal = base_traits::is_always_equal::value;
 
   public:
     using value_type = T;
     using size_type = typename base_traits::size_type;
     using difference_type = typename base_traits::difference_type;
-    using propagate_on_container_copy_assignment = std::true_type;
-    using propagate_on_container_move_assignment = std::true_type;
-    using propagate_on_container_swap = std::true_type;
+    /* The heap goes with the blocks, unless Base stays where it is: then blocks are not handed over
+     * and both stay. */
+    using propagate_on_container_copy_assignment =
+        std::bool_constant<is_base_equal ||
+                           base_traits::propagate_on_container_copy_assignment::value>;
+    using propagate_on_container_move_assignment =
+        std::bool_constant<is_base_equal ||
+                           base_traits::propagate_on_container_move_assignment::value>;
+    using propagate_on_container_swap =
+        std::bool_constant<is_base_equal || base_traits::propagate_on_container_swap::value>;
     using is_always_equal = std::false_type;
     template <class U> struct rebind {
         using other = allocator<U, typename base_traits::template rebind_alloc<U>>;
@@ -328,6 +364,11 @@ template <class T, class Base = std::allocator<T>> class allocator
     {
     }
 
+    /* What the copy of a container gets. */
+    allocator select_on_container_copy_construction() const
+    {
+        return allocator(heap_, base_traits::select_on_container_copy_construction(base_));
+    }
     T *allocate(size_type count)
     {
         T *block = base_traits::allocate(base_, count);

@@ -200,6 +200,33 @@ def test_weak_form(kind, compiler, flags, dist, client, tmp_path):
 
 # --- C++ ---
 
+@pytest.mark.parametrize("options", [["-fno-rtti"], ["-fno-exceptions"], ["-fno-rtti", "-fno-exceptions", "-DHEAPSCOPE_WEAK"]])
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+def test_header_without_parts_of_the_language(compiler, options, flags, tmp_path):
+    if not shutil.which(compiler):
+        pytest.skip(f"{compiler} is not installed")
+    source = tmp_path / "plain.cc"
+    source.write_text("""
+        #include <heapscope/heapscope.hpp>
+        int main()
+        {
+            heapscope::pool_resource resource("resource");
+            heapscope::reporting_resource reporting(heapscope::heap("heap"), &resource);
+            std::pmr::polymorphic_allocator<int> numbers(&reporting);
+            numbers.deallocate(numbers.allocate(1), 1);
+            return reporting.is_equal(reporting) && !reporting.is_equal(resource) ? 0 : 1;
+        }
+        void use(heapscope::pool &pool)
+        {
+            pool.destroy(pool.create<int>(1));
+        }
+    """)
+    libraries = [] if "-DHEAPSCOPE_WEAK" in options else flags[1]
+    subprocess.run([compiler, "-std=c++17", "-Wall", "-Wextra", "-Werror", *options, *flags[0], source, "-o", tmp_path / "plain",
+                    *libraries], check=True)
+    subprocess.run([tmp_path / "plain"], check=True, env=clean_env())
+
+
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
 def test_resources(compiler, flags, dist, client, tmp_path):
     if not shutil.which(compiler):

@@ -129,6 +129,25 @@ static void test_allocator()
     CHECK(text.size() == 1000);
 }
 
+// Over a base whose allocators stay where they are, when containers are assigned.
+static void test_allocator_that_stays()
+{
+    using staying = heapscope::allocator<int, std::pmr::polymorphic_allocator<int>>;
+    counting upstream;
+    {
+        std::vector<int, staying> there(100, 7, staying(strings, &upstream));
+        std::vector<int, staying> here{ staying(mapped) };
+        here = there;
+        CHECK(here == there && here.get_allocator() == staying(mapped));
+        here = std::move(there);
+        CHECK(here.size() == 100 && here.get_allocator() == staying(mapped));
+        std::vector<int, staying> copy(here);
+        copy.swap(here);
+        CHECK(copy == here && copy.get_allocator().reports_to() == mapped);
+    }
+    CHECK(upstream.live.empty());
+}
+
 // An object whose constructor may throw.
 struct fragile {
     explicit fragile(bool throws)
@@ -184,6 +203,7 @@ int main()
     test_pool_resource();
     test_reporting_resource();
     test_allocator();
+    test_allocator_that_stays();
     test_pool();
     std::puts(strings.id() != 0 ? "with the library" : "without the library");
     return 0;
