@@ -46,3 +46,13 @@ def test_snapshots_are_exact_at_the_call(run, report, program):
     assert done.stdout.split("\n")[:3] == ["snapshot 0"] * 3
     for name, live in (("ten", [1000, 10]), ("five", [500, 5]), ("none", [0, 0])):
         assert heaps_of(report, done.file, "--snapshot", name)["arena"][:2] == live, name
+
+
+def test_sizes_beyond_all_memory(run, report, program):
+    """A block counts as 2^48 - 1 bytes at most, wherever it is added up."""
+    done = run([program, "sizes"], "-i", 1)
+    assert done.stdout == "allocated 256\n"
+    heap = next(heap for heap in report(done.file)["heaps"] if heap["name"] == "large")
+    most, other = 2**48 - 1, 2**40
+    assert heap["live"] == {"bytes": other, "count": 1} and heap["alloc"] == {"bytes": most + other, "count": 2}
+    assert heap["peak"] == {"bytes": most, "count": 1}

@@ -5,6 +5,7 @@
  *     api_callbacks callbacks   prints what the callbacks found
  *     api_callbacks many        300 heaps of two blocks each, or as many as there may be
  *     api_callbacks twice       two heaps of one name
+ *     api_callbacks sizes       a block of 2^63 bytes, freed again, and one of 2^40
  *     api_callbacks snapshots   three snapshots: 10 blocks of 100 bytes, 5 of them, none
  */
 #include <inttypes.h>
@@ -71,6 +72,17 @@ static void use_twice(void)
     heapscope_report_free(b, 6);
 }
 
+static void use_sizes(void)
+{
+    uint32_t heap = heapscope_heap_register(heapscope_heap_create("large"));
+    heapscope_report_alloc(heap, 1, UINT64_C(1) << 63);
+    heapscope_report_free(heap, 1);
+    heapscope_report_alloc(heap, 2, UINT64_C(1) << 40);
+    struct heapscope_stats stats;
+    heapscope_get_stats(NULL, &stats);
+    printf("allocated %" PRIu64 "\n", stats.allocated_bytes >> 40);
+}
+
 static void use_snapshots(void)
 {
     uint32_t heap = heapscope_heap_register(heapscope_heap_create("arena"));
@@ -97,6 +109,8 @@ int main(int argc, char **argv)
         use_many();
     } else if (strcmp(what, "twice") == 0) {
         use_twice();
+    } else if (strcmp(what, "sizes") == 0) {
+        use_sizes();
     } else if (strcmp(what, "snapshots") == 0) {
         use_snapshots();
     }

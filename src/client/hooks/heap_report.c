@@ -80,6 +80,8 @@ static enum hs_loss record(struct hs_thread *thread, uint8_t heap_id, uint64_t i
                            const struct hs_regs *regs)
 {
     uint64_t begin_ns = 0;
+    /* What the record can hold: all sums then say the same. */
+    size_bytes = size_bytes < HS_RECORD_SIZE_MAX ? size_bytes : HS_RECORD_SIZE_MAX;
     if (--thread->name_countdown % HS_CLOCK_SAMPLES == 0) {
         begin_ns = hs_record_look_at_clock(thread);
         if (thread->name_countdown == 0) {
