@@ -68,8 +68,8 @@ HEAPSCOPE_API void heapscope_report_free(uint32_t heap, uint64_t id);
 HEAPSCOPE_API int heapscope_poll(void);
 /* Mean number of bytes between two samples of this heap; 0: it is not being recorded. */
 HEAPSCOPE_API uint64_t heapscope_interval(uint32_t heap);
-/* Has the profiler keep the state of this moment under a name. -EINVAL, -ENAMETOOLONG; -ENOTCONN:
- * no profiler; -ETIMEDOUT: it did not answer within 2 s. */
+/* Has the profiler keep the state of this moment under a name of 1 to 63 bytes. -EINVAL,
+ * -ENAMETOOLONG; -ENOTCONN: no profiler; -ETIMEDOUT: it did not answer within 2 s. */
 HEAPSCOPE_API int heapscope_take_snapshot(const char *name);
 
 /* All heaps together, since recording began; the blocks of a carved heap and the blocks that these

@@ -107,6 +107,7 @@ def test_stored_and_in_the_file(daemon, target, report, tmp_path):
     assert daemon.names("--pid", pid) == [n for n in daemon.names() if n != "child"]
     assert daemon.names("--by-koid", pid + 100000) == []
     assert len(daemon.names("--by-name", "snap*")) == 12 and daemon.names("--by-name", "other") == []
+    assert "no stored snapshot is of such a process" in daemon.ask("snapshots", "--by-name", "other").stdout
     text = daemon.ask("snapshots").stdout
     assert len(text.splitlines()) == 13 and "after load, é 100%" in text and text.startswith("ID ")
     pprof = daemon.download(id_of(daemon, "after load, é 100%"), tmp_path / "x.pb.gz")

@@ -117,7 +117,8 @@ static void write_text(const struct snapshots *s, const struct hs_stored_places 
                                                  .has_titles = true,
                                                  .give_way = "4 2" });
     } else {
-        hs_buf_str(out, "no snapshot is stored\n");
+        hs_buf_str(out, places->count == 0 ? "no snapshot is stored\n"
+                                           : "no stored snapshot is of such a process\n");
     }
     hs_table_deinit(&table);
 }
@@ -247,10 +248,12 @@ int hs_cmd_snapshots(int argc, char **argv)
         .command = "snapshots",
         .summary = "list, write or delete the snapshots that programs took",
         .operands_usage = "",
-        .footer = "The daemon stores the snapshots that a program of one of its sessions takes of\n"
-                  "itself, and the last state of one that a signal killed. They stay when the\n"
-                  "program or the daemon ends, until newer ones need the room. No daemon needs to\n"
-                  "run. A user sees their own; root sees those of all users.",
+        .footer =
+            "The daemon stores the snapshots that a program takes of itself while one of its\n"
+            "sessions records it or the program is bound, and the last state of one that a\n"
+            "signal killed. They stay when the program or the daemon ends, until newer ones\n"
+            "need the room. No daemon needs to run. A user sees their own; root sees those\n"
+            "of all users.",
         .options = options,
         .option_count = HS_COUNT_OF(options),
     };

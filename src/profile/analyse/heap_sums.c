@@ -188,7 +188,7 @@ static void write_part(const struct hs_selection *s, const struct hs_heap_sum *s
     }
     double least_bytes = in_part > HEAPS_LISTED ? least_listed(sums, count, part) : 0;
     if (part == PART_COUNTED && in_part == 0) {
-        hs_buf_str(buf, "nothing was allocated in the heaps that were chosen");
+        hs_buf_str(buf, "nothing was allocated in the heaps that are counted");
     } else if (part == PART_COUNTED && in_part > 1) {
         hs_buf_printf(buf, "%u heaps are added up: ", in_part);
     } else if (part == PART_COUNTED) {
