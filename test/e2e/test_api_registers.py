@@ -53,6 +53,17 @@ def test_parents_that_were_created_later(program, attach, report):
     assert parents["inner"] == "outer" and parents["outer"] == "libc.malloc"
 
 
+def test_callbacks_that_report_need_little_stack(program, attach):
+    """The report of a callback does not call the next callback."""
+    need_ptrace()
+    process = subprocess.Popen([program, "callbacks"], env=clean_env(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    session = attach(process.pid)
+    assert session.is_recording, session.said
+    assert process.communicate("go\n")[0] == "called 200, deepest 1\nlost 0\n"
+    assert process.returncode == 0 and session.wait() == 0
+
+
 def test_in_a_library_that_is_opened_later(target, flags, attach, heaps):
     """The attached program is not linked with libheapscope.so: the library that it opens brings it."""
     need_ptrace()

@@ -11,6 +11,9 @@
  *                                    another one
  *     api_registers parent           a heap that was created before its parent; then waits for a
  *                                    line on standard input, and reports a block in each
+ *     api_registers callbacks        200 heaps with callbacks that report; waits for a line, and
+ *                                    lets a thread with a small stack report; prints how many
+ *                                    callbacks were called, and how many at most in one another
  *
  * Prints how many reports were not recorded.
  */
@@ -148,6 +151,46 @@ static void use_parent(void)
     }
 }
 
+static uint32_t called_back[HEAPS];
+static unsigned call_count, depth, deepest;
+
+static void on_enabled(void *data, uint64_t interval_bytes)
+{
+    (void)interval_bytes;
+    call_count++;
+    depth++;
+    deepest = depth > deepest ? depth : deepest;
+    report(called_back[(uintptr_t)data], 1, 3);
+    depth--;
+}
+
+static void *report_in_thread(void *unused)
+{
+    (void)unused;
+    report(called_back[0], 2, 5);
+    return NULL;
+}
+
+static void use_callbacks(void)
+{
+    char line[16];
+    pthread_t thread;
+    pthread_attr_t small_stack;
+    for (uintptr_t i = 0; i < HEAPS; i++) {
+        heapscope_heap_set_callbacks(heaps[i], on_enabled, NULL, (void *)i);
+        called_back[i] = heapscope_heap_register(heaps[i]);
+    }
+    printf("ready\n");
+    fflush(stdout);
+    if (fgets(line, sizeof(line), stdin)) {
+        pthread_attr_init(&small_stack);
+        pthread_attr_setstacksize(&small_stack, 64 << 10);
+        pthread_create(&thread, &small_stack, report_in_thread, NULL);
+        pthread_join(thread, NULL);
+    }
+    printf("called %u, deepest %u\n", call_count, deepest);
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -158,6 +201,8 @@ int main(int argc, char **argv)
         use_forks();
     } else if (strcmp(what, "child") == 0) {
         use_child(argc > 2);
+    } else if (strcmp(what, "callbacks") == 0) {
+        use_callbacks();
     } else {
         use_parent();
     }

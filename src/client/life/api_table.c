@@ -180,17 +180,57 @@ static void tell(struct hs_api_heap_v1 *heap, uint64_t interval_bytes)
     }
 }
 
+static void adopt_all(struct hs_api_v1 *table)
+{
+    uint32_t count = hs_load_relaxed(&table->heap_count);
+    for (uint32_t i = 1; i < count && i < HS_API_HEAPS; i++) {
+        adopt_heap(table, &table->heaps[i]);
+    }
+}
+
 static void tell_all(struct hs_api_v1 *table, bool is_on)
 {
     uint32_t count = hs_load_relaxed(&table->heap_count);
     for (uint32_t i = 1; i < count && i < HS_API_HEAPS; i++) {
         struct hs_api_heap_v1 *heap = &table->heaps[i];
-        adopt_heap(table, heap);
         uint32_t id = hs_load_relaxed(&heap->client_heap);
         if (id != 0) {
             tell(heap, is_on ? hs_heaps_wanted_interval((uint8_t)id) : HS_INTERVAL_OFF);
         }
     }
+}
+
+/* Lets the library's calls return at once while no heap is recorded. */
+static void set_quiet(uint32_t generation, bool is_on)
+{
+    bool is_any;
+    do {
+        is_any = hs_heaps_is_any_recorded();
+        /* While no daemon has the region, each call looks for one. */
+        bool is_quiet = !is_on || !(is_any || hs_bind_is_kept());
+        uint64_t quiet = is_quiet ? generation : HS_API_NEVER_QUIET;
+        /* ORDER api-quiet: of two threads, the one that writes `quiet` first finds a heap that the
+         * other one has taken up. */
+        hs_fence_seq_cst();
+        for (unsigned i = 0; i < TABLES_MAX && hs_load_relaxed(&tables[i]); i++) {
+            hs_store_relaxed(&tables[i]->quiet, quiet);
+        }
+        /* ORDER api-quiet: as above. */
+        hs_fence_seq_cst();
+    } while (is_any != hs_heaps_is_any_recorded());
+}
+
+/* Takes up the settings of this moment. */
+static void pick_up(bool is_on)
+{
+    if (is_on) {
+        hs_heaps_pick_up();
+    } else {
+        hs_heaps_switch_off();
+    }
+    uint32_t generation = hs_load_relaxed(&hs_heaps_generation);
+    hs_store_relaxed(&hs_api_table_generation, generation);
+    set_quiet(generation, is_on);
 }
 
 void hs_api_table_poll(void)
@@ -199,23 +239,16 @@ void hs_api_table_poll(void)
     bool is_on = is_waiting || hs_lifecycle_is_on();
     hs_bind_try();
     for (unsigned i = 0; i < TABLES_MAX && hs_load_relaxed(&tables[i]); i++) {
-        tell_all(tables[i], is_on);
+        adopt_all(tables[i]);
     }
-    if (is_waiting) {
-        return; /* a forked child has no region yet: its first report makes one, and polls again */
+    /* A forked child has no region yet: its first report makes one, and polls again. */
+    if (!is_waiting) {
+        pick_up(is_on);
     }
-    if (is_on) {
-        hs_heaps_pick_up();
-    } else {
-        hs_heaps_switch_off();
-    }
-    uint32_t generation = hs_load_relaxed(&hs_heaps_generation);
-    hs_store_relaxed(&hs_api_table_generation, generation);
-    /* While no daemon has the region, each call looks for one. */
-    bool is_quiet = !is_on || !(hs_heaps_is_any_recorded() || hs_bind_is_kept());
-    uint64_t quiet = is_quiet ? generation : HS_API_NEVER_QUIET;
+    /* Last: a callback that reports must not find that a poll is due, and call the next callback.
+     * With hundreds of heaps that would need more stack than a thread may have. */
     for (unsigned i = 0; i < TABLES_MAX && hs_load_relaxed(&tables[i]); i++) {
-        hs_store_relaxed(&tables[i]->quiet, quiet);
+        tell_all(tables[i], is_on);
     }
 }
 
