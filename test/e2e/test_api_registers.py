@@ -1,6 +1,7 @@
 """Heaps that are registered at awkward moments, which must not cost a report: test/target/api_registers.c."""
 
 import json
+import shutil
 import subprocess
 
 import pytest
@@ -51,6 +52,16 @@ def test_parents_that_were_created_later(program, attach, report):
     assert session.wait() == 0
     parents = {heap["name"]: heap.get("parent") for heap in report(session.file)["heaps"]}
     assert parents["inner"] == "outer" and parents["outer"] == "libc.malloc"
+
+
+def test_more_heaps_than_there_may_be(run, report, dist, program, tmp_path):
+    """Two copies of the library have 400 heaps; 255 of them are recorded, and the profile says that others are missing."""
+    copy = shutil.copy(dist / "lib" / "libheapscope.so", tmp_path / "a copy.so")
+    done = run([program, "copy", copy], "-i", 1)
+    assert done.stdout == "lost 145\n"
+    found = report(done.file)
+    assert sum(heap["live"]["count"] for heap in found["heaps"] if heap["name"] != "libc.malloc") == 255
+    assert [(loss["name"], loss["count"]) for loss in found["losses"]] == [("table_full", 1)] and not found["is_exact"]
 
 
 def test_callbacks_that_report_need_little_stack(program, attach):

@@ -14,9 +14,11 @@
  *     api_registers callbacks        200 heaps with callbacks that report; waits for a line, and
  *                                    lets a thread with a small stack report; prints how many
  *                                    callbacks were called, and how many at most in one another
+ *     api_registers copy LIBRARY     200 heaps, and as many in a copy of the library that it opens
  *
  * Prints how many reports were not recorded.
  */
+#include <dlfcn.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
@@ -191,6 +193,26 @@ static void use_callbacks(void)
     printf("called %u, deepest %u\n", call_count, deepest);
 }
 
+static void use_copy(const char *path)
+{
+    heapscope_heap *(*create)(const char *name);
+    uint32_t (*register_heap)(heapscope_heap * heap);
+    bool (*report_alloc)(uint32_t heap, uint64_t id, uint64_t size_bytes);
+    void *copy = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!copy) {
+        return;
+    }
+    *(void **)&create = dlsym(copy, "heapscope_heap_create");
+    *(void **)&register_heap = dlsym(copy, "heapscope_heap_register");
+    *(void **)&report_alloc = dlsym(copy, "heapscope_report_alloc");
+    for (unsigned i = 0; i < HEAPS; i++) {
+        report(heapscope_heap_register(heaps[i]), 1, 7);
+    }
+    for (unsigned i = 0; i < HEAPS; i++) {
+        lost_count += !report_alloc(register_heap(create("of the copy")), i, 9);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -201,6 +223,8 @@ int main(int argc, char **argv)
         use_forks();
     } else if (strcmp(what, "child") == 0) {
         use_child(argc > 2);
+    } else if (strcmp(what, "copy") == 0 && argc > 2) {
+        use_copy(argv[2]);
     } else if (strcmp(what, "callbacks") == 0) {
         use_callbacks();
     } else {

@@ -127,6 +127,9 @@ static void begin_adoption(struct hs_api_v1 *table, struct hs_api_heap_v1 *heap)
     uint32_t parent_id = parent ? hs_load_relaxed(&parent->client_heap) : 0; /* 0: malloc's */
     uint32_t flags = heap->flags & HS_API_HEAP_PRIMARY ? 0U : HS_HEAP_CARVED;
     uint8_t id = hs_heaps_add(heap->name, flags, flags & HS_HEAP_CARVED ? parent_id + 1 : 0);
+    if (id == 0) {
+        hs_lifecycle_note_unseen(HS_LOSS_TABLE_FULL);
+    }
     hs_store_relaxed(&heap->client_heap, id);
     /* ORDER api-adopted: client_heap before it counts as known. */
     hs_store_release(&heap->reserved0, ADOPTION_DONE);
