@@ -45,6 +45,18 @@ static void *get_memory(const struct heapscope_pool_options *options, size_t siz
 
 /* --- creation and end --- */
 
+/* The thread that had the lock does not exist in a forked child. What it was doing is complete, or
+ * has no effect: a heap of which nobody knows. */
+static void free_lock_in_child(void)
+{
+    pthread_mutex_init(&names_lock, NULL);
+}
+
+static __attribute__((constructor)) void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, free_lock_in_child);
+}
+
 static uint32_t find_heap(const char *name, uint32_t parent)
 {
     uint32_t count = hs_load_relaxed(&hs_heap_table.heap_count);

@@ -29,6 +29,11 @@ def test_while_another_thread_forks(run, program, attempt):
     assert run([program, "forks"], "-i", 1).stdout == "lost 0\n"
 
 
+def test_pools_while_another_thread_forks(program):
+    done = subprocess.run([program, "pools"], env=clean_env(), stdout=subprocess.PIPE, text=True, check=True)
+    assert done.stdout == "lost 0\n"
+
+
 @pytest.mark.parametrize("first", [[], ["poll"]])
 def test_as_the_first_call_of_a_child(run, heapscope, program, first):
     """The child begins to record with its first report, and leaves its parent's heaps as they are."""

@@ -5,6 +5,8 @@
  *                                    reports a block of 7 bytes in it
  *     api_registers forks            a thread registers 200 heaps while another forks; each child
  *                                    registers all of them and reports a block in each
+ *     api_registers pools            two threads make and destroy pools while another one forks;
+ *                                    each child makes a pool of its own
  *     api_registers child [poll]     a child whose first call registers a heap (or polls), and
  *                                    which then reports two blocks of 10 bytes in it and one of
  *                                    5 bytes in its parent's; meanwhile the parent registers
@@ -107,6 +109,40 @@ static void use_forks(void)
     while (wait(&status) > 0) {
         lost_count += status != 0;
     }
+}
+
+static int is_over;
+
+static void *make_pools(void *unused)
+{
+    (void)unused;
+    while (!__atomic_load_n(&is_over, __ATOMIC_RELAXED)) {
+        heapscope_pool_destroy(heapscope_pool_create("of the parent", NULL));
+    }
+    return NULL;
+}
+
+static void use_pools(void)
+{
+    pthread_t threads[2];
+    pthread_create(&threads[0], NULL, make_pools, NULL);
+    pthread_create(&threads[1], NULL, make_pools, NULL);
+    for (unsigned n = 0; n < 4 * CHILDREN && lost_count == 0; n++) {
+        pid_t child = fork();
+        if (child == 0) {
+            alarm(20);
+            heapscope_pool *pool = heapscope_pool_create("of a child", NULL);
+            void *block = heapscope_pool_alloc(pool, 100);
+            heapscope_pool_free(pool, block);
+            _exit(block == NULL);
+        }
+        int status;
+        waitpid(child, &status, 0);
+        lost_count += status != 0;
+    }
+    __atomic_store_n(&is_over, 1, __ATOMIC_RELAXED);
+    pthread_join(threads[0], NULL);
+    pthread_join(threads[1], NULL);
 }
 
 static void use_child(int does_poll)
@@ -223,6 +259,8 @@ int main(int argc, char **argv)
         use_forks();
     } else if (strcmp(what, "child") == 0) {
         use_child(argc > 2);
+    } else if (strcmp(what, "pools") == 0) {
+        use_pools();
     } else if (strcmp(what, "copy") == 0 && argc > 2) {
         use_copy(argv[2]);
     } else if (strcmp(what, "callbacks") == 0) {
