@@ -259,9 +259,11 @@ void hs_api_table_follow_fork(void)
 {
     for (unsigned i = 0; i < TABLES_MAX && tables[i]; i++) {
         tables[i]->is_child = 1;
-        for (unsigned k = 1; k < HS_API_HEAPS; k++) {
-            struct hs_api_heap_v1 *heap = &tables[i]->heaps[k];
-            heap->reserved0 = heap->reserved0 == ADOPTION_DONE ? ADOPTION_DONE : ADOPTION_NONE;
+        for (unsigned k = 1; k < tables[i]->heap_count && k < HS_API_HEAPS; k++) {
+            /* Most pages stay shared with the parent. */
+            if (tables[i]->heaps[k].reserved0 == ADOPTION_BEGUN) {
+                tables[i]->heaps[k].reserved0 = ADOPTION_NONE;
+            }
         }
     }
 }
