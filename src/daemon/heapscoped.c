@@ -176,7 +176,7 @@ static void find_fd_holder(const struct options *options, struct inheritance *go
     bool is_old = got->store.is_fd_holder && !hs_handover_has_state(&got->items);
     if (is_old && options->keep_ns > 0) {
         /* It was forked by an older version, and could not finish what this version keeps. */
-        hs_fd_holder_dismiss(&got->store);
+        hs_fdstore_close(&got->store);
     }
     if (got->store.sock < 0 && options->keep_ns > 0) {
         int r =

@@ -43,7 +43,7 @@ static void leave(struct hs_fdstore_items *items, const char *final_name)
 static const char *restore(struct parts *parts, struct hs_fdstore_items *items, int store_sock,
                            struct log *log)
 {
-    const struct hs_fdstore store = hs_fdstore_open(store_sock, true);
+    const struct hs_fdstore store = hs_fdstore_open(store_sock, false);
     assert_int_equal(hs_handover_open(&store, items, &parts->handover), 0);
     const struct hs_handover_parts taking = {
         .handover = &parts->handover, .jobs = &parts->jobs, .hub = parts->hub, .uid = getuid()
@@ -132,7 +132,7 @@ static void test_descriptors_without_a_state(void **state)
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks), 0);
     parts_init(&parts);
     hs_fdstore_items_add(&items, HS_HANDOVER_REGION "4", &region, 1);
-    const struct hs_fdstore store = hs_fdstore_open(socks[0], true);
+    const struct hs_fdstore store = hs_fdstore_open(socks[0], false);
     assert_int_equal(hs_handover_open(&store, &items, &parts.handover), 0);
     hs_kept_state_close(&parts.handover.state);
     const struct hs_handover_parts taking = { .handover = &parts.handover,

@@ -3,6 +3,7 @@
  * survive the way there and back, and invalid ones are refused.
  */
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #include "daemon/handover/handover_v1.h"
 #include "daemon_fixture.h"
@@ -14,7 +15,7 @@ static struct hs_fdstore make_store(int *ret_sock)
     int socks[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, socks), 0);
     *ret_sock = socks[1];
-    return hs_fdstore_open(socks[0], true);
+    return hs_fdstore_open(socks[0], false);
 }
 
 /* Does with the messages what an fd holder does. */
@@ -326,6 +327,7 @@ static void test_messages(void **state)
     assert_int_equal(hs_fdstore_parse(text, name), HS_FDSTORE_REMOVE);
     assert_string_equal(name, "a");
 
+    shutdown(socks[1], SHUT_WR); /* as if it had ended already */
     hs_fdstore_close(&store);
     got = hs_fd_message_receive(socks[1], text, sizeof(text), fds, 2, &fd_count, 0);
     text[got] = '\0';
@@ -341,6 +343,31 @@ static void test_messages(void **state)
     }
     snprintf(text, sizeof(text), "FDSTORE=1\nFDNAME=%sx", longest);
     assert_int_equal(hs_fdstore_parse(text, name), HS_FDSTORE_UNKNOWN);
+}
+
+/* The fd holder has ended when the daemon's last call returns. */
+static void test_close_waits(void **state)
+{
+    (void)state;
+    const struct timespec while_it_ends = { .tv_nsec = 50000000 };
+    int socks[2], ends[2];
+    char text[64];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks), 0);
+    assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(socks[0]);
+        ssize_t got = recv(socks[1], text, sizeof(text), 0);
+        nanosleep(&while_it_ends, NULL);
+        _exit(got == 5 && write(ends[1], "x", 1) == 1 ? 0 : 1);
+    }
+    close(socks[1]);
+    struct hs_fdstore store = hs_fdstore_open(socks[0], true);
+    hs_fdstore_close(&store);
+    assert_int_equal(read(ends[0], text, 1), 1);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    close(ends[0]);
+    close(ends[1]);
 }
 
 static bool is_open(int fd)
@@ -387,6 +414,7 @@ int main(void)
         cmocka_unit_test(test_what_is_no_name_of_a_target),
         cmocka_unit_test(test_numbers_of_an_older_version),
         cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_close_waits),
         cmocka_unit_test(test_items),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

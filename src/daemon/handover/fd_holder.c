@@ -111,17 +111,6 @@ int hs_fd_holder_meet(const char *path, struct hs_fdstore *ret_store,
     return 0;
 }
 
-void hs_fd_holder_dismiss(struct hs_fdstore *store)
-{
-    char none;
-    int sock = fcntl(store->sock, F_DUPFD_CLOEXEC, 0);
-    hs_fdstore_close(store);
-    if (sock >= 0) {
-        recv(sock, &none, sizeof(none), 0); /* returns when it has ended: it sends nothing */
-        close(sock);
-    }
-}
-
 /* --- the fd holder ---------------------------------------------------------------------------- */
 
 static int give_items(const struct fd_holder *fd_holder, int sock)

@@ -29,10 +29,6 @@
 int hs_fd_holder_meet(const char *path, struct hs_fdstore *ret_store,
                       struct hs_fdstore_items *items);
 
-/* Ends an fd holder, and waits until it is gone. From then on only this process has the
- * descriptors. */
-void hs_fd_holder_dismiss(struct hs_fdstore *store);
-
 /* Forks a new fd holder. Returns 0 or -errno in the daemon. Returns 1 in the fd holder, when its
  * daemon has been dead for `keep_ns` and no other daemon has connected: `items` gets what it held,
  * and it must finish those recordings. */

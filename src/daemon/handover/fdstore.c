@@ -138,6 +138,12 @@ void hs_fdstore_close(struct hs_fdstore *store)
     if (store->is_fd_holder) {
         send_text(store, "BYE=1", NULL, 0);
     }
+    if (store->is_fd_holder && store->sock >= 0) {
+        const struct timeval timeout = { .tv_sec = HS_STORE_TIMEOUT_S };
+        char none;
+        setsockopt(store->sock, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+        recv(store->sock, &none, sizeof(none), 0); /* returns when it has ended: it sends nothing */
+    }
     if (store->sock >= 0) {
         close(store->sock);
         store->sock = -1;

@@ -65,7 +65,9 @@ void hs_fdstore_put(struct hs_fdstore *store, const char *name, const int *fds, 
 /* Has the holder close the descriptors of a name. */
 void hs_fdstore_remove(struct hs_fdstore *store, const char *name);
 
-/* The daemon ends regularly: an fd holder ends, too, as nothing must be held. Closes the socket. */
+/* The daemon ends regularly: an fd holder ends, too, as nothing must be held. Waits until it has, a
+ * second at most: a daemon that starts meanwhile would take it for one whose daemon is alive.
+ * Closes the socket; from then on only this process has the descriptors. */
 void hs_fdstore_close(struct hs_fdstore *store);
 
 /* The kinds of messages. */
