@@ -14,6 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "collect/region/region_lock.h"
 #include "util/fd_message.h"
 #include "util/proc.h"
 
@@ -183,6 +184,9 @@ int hs_pending_client_receive(struct hs_listener *listener, int connection_fd,
     pending.pid = peer.pid;
     pending.uid = peer.uid;
     find_process(connection_fd, &pending);
+    if (pending.hello.flags & HS_HELLO_BOUND) {
+        hs_region_lock(&pending.region_fd);
+    }
     *ret_pending = pending;
     return 0;
 }

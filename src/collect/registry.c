@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "collect/inspect/exit_cause.h"
@@ -330,6 +331,16 @@ static int pass_on(struct hs_registry *registry, int connection_fd)
                : -ENOMSG;
 }
 
+/* Is this region a target already? A bound process offers its region again if it thinks that no
+ * daemon has it. */
+static bool is_known(const struct hs_registry *registry, const struct hs_pending_client *pending)
+{
+    const struct hs_target *target = hs_registry_find(registry, pending->pid);
+    struct stat ours, its;
+    return target && fstat(target->region.fd, &ours) == 0 && fstat(pending->region_fd, &its) == 0 &&
+           its.st_dev == ours.st_dev && its.st_ino == ours.st_ino;
+}
+
 /* Reads a hello and handles it. True: the connection is no longer needed. */
 static bool receive(struct hs_registry *registry, int connection_fd, uint64_t now_ns)
 {
@@ -341,6 +352,10 @@ static bool receive(struct hs_registry *registry, int connection_fd, uint64_t no
     int r = hs_pending_client_receive(&registry->listener, connection_fd, &pending);
     switch (r) {
     case 0:
+        if (is_known(registry, &pending)) {
+            hs_pending_client_close(&pending);
+            return true;
+        }
         if (registry->config.on_pending) {
             registry->config.on_pending(registry->config.ctx, &pending);
         }

@@ -27,7 +27,7 @@
 #include "collect/target.h"
 
 #define HS_SILENT_CONNECTIONS_MAX 64 /* connections that have sent nothing yet */
-#define HS_PENDING_CLIENT_FDS     3  /* connection, region, pidfd */
+#define HS_PENDING_CLIENT_FDS     4  /* connection, region (opened twice for a moment), pidfd */
 
 /* The target has ended; the callee closes it. */
 typedef void hs_registry_end_fn(void *ctx, struct hs_target *target);

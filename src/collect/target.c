@@ -65,6 +65,7 @@ int hs_target_open(struct hs_pending_client *pending, uint64_t now_ns,
     target->state.has_recorded = target->state.is_dormant && header->interval_count > 1;
     if (!target->state.is_dormant && pending->hello.flags & HS_HELLO_BOUND) {
         target->state.bound_interval_bytes = hs_region_control_interval(&target->region);
+        target->state.is_late = hs_region_control_is_partial(&target->region);
     }
     write_collector_id(&target->region);
     if (!header->is_from_startup && process->pid > 0) {
@@ -142,7 +143,10 @@ static void lend_bound(struct hs_target *target, const struct hs_target_setting 
         hs_region_control_get_heaps(&target->region, target->bound_heaps);
     }
     /* What the session leaves out is missing from then on. */
-    target->state.is_late |= setting->heaps && !hs_heap_selection_is_all(setting->heaps);
+    if (setting->heaps && !hs_heap_selection_is_all(setting->heaps)) {
+        target->state.is_late = true;
+        hs_region_control_set_partial(&target->region);
+    }
 }
 
 int hs_target_begin_session(struct hs_target *target, const struct hs_target_setting *setting,

@@ -16,8 +16,10 @@
  * wait for an answer. Therefore a daemon keeps a startup hint file beside its socket, which says
  * whether a program begins to record at once.
  *
- * A bound process (HS_HELLO_BOUND) records whether there is a daemon or not. It sends its hello
- * when it finds a daemon, and keeps a descriptor of the region until then.
+ * A bound process (HS_HELLO_BOUND) records whether there is a daemon or not, and keeps a descriptor
+ * of the region. It sends its hello when it finds a daemon. A daemon that takes the region locks it
+ * (HS_REGION_LOCK_OFFSET); the kernel drops the lock when neither the daemon nor its fd holder
+ * lives, and the process looks for the next daemon when it finds no lock.
  *
  * Each program image sends one hello. exec gives the same pid a new image, hence a second hello,
  * which tells the collector that the first image is final.
@@ -85,9 +87,15 @@ enum hs_hello_flag {
     /* With HS_HELLO_OWN_MALLOC: the process waits on this connection, see HS_WAITING_SYMBOL. */
     HS_HELLO_WAITS = 1U << 4,
     /* The process is bound: it records without a session, and goes on when a session ends. It may
-     * have begun long before this hello. Never with HS_HELLO_DORMANT. */
+     * have begun long before this hello, and another daemon may have had it. With HS_HELLO_DORMANT:
+     * the policy of such a daemon has switched it off. */
     HS_HELLO_BOUND = 1U << 5,
 };
+
+/* The byte of the region's file that a collector locks (F_OFD_SETLK, F_WRLCK) as long as it has the
+ * region of a bound process. It opens the file anew for that: locks belong to an open file, and the
+ * descriptor that came with the hello is the process's open file, too. */
+#define HS_REGION_LOCK_OFFSET 0
 
 /* The hello: the only message from a client to a collector. */
 struct hs_hello_v1 {

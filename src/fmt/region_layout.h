@@ -125,8 +125,12 @@ enum hs_stack_end {
 enum hs_control_flag {
     HS_CONTROL_TIMED = 1U << 0, /* a share of the samples is timed: hs_thread_block_v1.timed_ns */
     HS_CONTROL_NO_MALLOC = 1U << 1, /* malloc's heap is not recorded */
-    /* Set by the client: no collector has the region yet, see HS_HELLO_BOUND. */
+    /* Set by the client: no collector has the region, see HS_HELLO_BOUND. */
     HS_CONTROL_KEPT = 1U << 2,
+    /* Set by the client: it keeps a descriptor of the region for the next collector. */
+    HS_CONTROL_BOUND = 1U << 3,
+    /* Set by a collector: a session has left out heaps that the bound process records itself. */
+    HS_CONTROL_PARTIAL = 1U << 4,
 };
 
 /* If a timed sample took longer than this, the thread was not running: the excess is not the

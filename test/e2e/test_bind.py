@@ -77,7 +77,7 @@ def test_exact_from_the_first_allocation(make_daemon, link, start, snapshot, ord
     wait_for(daemon, program)
     assert daemon.client(program.pid)["session"] == "(bound)"
     assert snapshot(daemon, program.pid) == program.truth() == (21000, 201, 31000, 301)
-    assert kept_descriptors(program.pid) == []
+    assert len(kept_descriptors(program.pid)) == 1
     assert program.end() == 3
 
 
@@ -128,7 +128,95 @@ def test_daemon_comes_later(make_daemon, link, start, snapshot, way):
 
     wait_until(comes, "the program did not announce itself", every_s=0.1)
     assert snapshot(daemon, program.pid) == program.truth()
-    assert kept_descriptors(program.pid) == []
+    assert kept_descriptors(program.pid) == kept
+
+
+# --- a daemon after another one ---
+
+
+# How a daemon ends: in order, or killed together with the process that keeps its descriptors.
+ENDS = {"SIGTERM": ([], signal.SIGTERM), "SIGKILL": (["--keep", "0s"], signal.SIGKILL)}
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("way", ["poll", "keep 64", "stats"])
+def test_daemon_follows_another(make_daemon, link, start, snapshot, end, way):
+    """What the first daemon had is not lost, nor what was recorded between them."""
+    options, by = ENDS[end]
+    daemon = make_daemon(*options)
+    path = link("bound")
+    program = start(path)
+    program.tell("keep 300")
+    wait_for(daemon, program)
+    assert snapshot(daemon, program.pid) == (31000, 301, 31000, 301)
+    for _ in range(2):
+        daemon.end(by)
+        program.tell("keep 100")
+        program.tell("drop 50")
+        daemon.start()
+
+        def comes():
+            program.tell(way)
+            return daemon.client(program.pid)
+
+        wait_until(comes, "the program did not announce itself", every_s=0.1)
+        assert daemon.client(program.pid)["session"] == "(bound)"
+        assert snapshot(daemon, program.pid, "--by-name", os.path.basename(path)) == program.truth()
+    assert len(kept_descriptors(program.pid)) == 1
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_session_of_a_daemon_that_ended(make_daemon, link, start, snapshot, end):
+    """Its interval and its heaps end with the daemon, however that ends."""
+    options, by = ENDS[end]
+    daemon = make_daemon(*options)
+    program = start(link("bound"))
+    program.tell("keep 300")
+    wait_for(daemon, program)
+    daemon.begin("-p", program.pid, "-i", "1000000")
+    program.tell("keep 1")
+    daemon.end(by)
+    daemon.start()
+    let_time_pass(1.1, "the client looks for a daemon once a second")
+    program.tell("poll")
+    wait_for(daemon, program)
+    assert daemon.client(program.pid)["interval_bytes"] == 1
+    live, count, *_ = snapshot(daemon, program.pid)
+    program.tell("keep 300")
+    assert snapshot(daemon, program.pid)[:2] == (live + 30000, count + 300)
+
+
+def test_one_target_for_each_process(make_daemon, link, start, snapshot):
+    """A process whose hello waits in a queue sends another one; the daemon takes the region once."""
+    daemon = make_daemon()
+    program = start(link("bound"))
+    wait_for(daemon, program)
+    daemon.end()
+    daemon.start()
+    os.kill(daemon.pid, signal.SIGSTOP)
+    for _ in range(3):
+        let_time_pass(1.1, "the client looks for a daemon once a second")
+        program.tell("poll")
+    os.kill(daemon.pid, signal.SIGCONT)
+    wait_for(daemon, program)
+    assert [c["pid"] for c in daemon.list()["clients"]] == [program.pid]
+    assert snapshot(daemon, program.pid) == program.truth()
+    let_time_pass(1.1, "the client looks for a daemon once a second")
+    program.tell("poll")
+    assert snapshot(daemon, program.pid) == program.truth()
+
+
+def test_idle_process_after_a_restart(make_daemon, link, start):
+    """Nothing of ours runs in it: the command says what it waits for."""
+    daemon = make_daemon()
+    program = start(link("bound"))
+    wait_for(daemon, program)
+    daemon.end()
+    done = daemon.ask("snapshot", "-p", program.pid)
+    assert done.returncode == 1 and "Start heapscoped" in done.stderr, done.stderr
+    daemon.start()
+    done = daemon.ask("snapshot", "-p", program.pid)
+    assert done.returncode == 1 and "has found no daemon since this one started" in done.stderr, done.stderr
 
 
 def test_program_that_closes_everything(make_daemon, link, start):
@@ -372,6 +460,29 @@ def test_named_snapshot_and_kill(dist, heapscope, link, start, report, tmp_path,
     finally:
         if daemon:
             daemon.stop_all()
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_named_snapshot_finds_the_next_daemon(dist, heapscope, link, start, report, tmp_path, end):
+    """At once: not only when a second has passed."""
+    folder = tmp_path / "stored"
+    folder.mkdir()
+    options, by = ENDS[end]
+    daemon = Storing(dist, heapscope, report, folder, options)
+    try:
+        program = start(link("bound"), HEAPSCOPE_SOCKET=folder / "sock")
+        program.tell("keep 300")
+        wait_for(daemon, program)
+        daemon.end(by)
+        assert program.tell("snapshot nobody") == str(-errno.ENOTCONN)
+        daemon.start()
+        assert program.tell("snapshot loaded") == "0"
+        id_ = wait_until(lambda: daemon.stored("loaded"), lambda: daemon.text())
+        file = tmp_path / "loaded.pftrace"
+        assert daemon.ask("snapshots", "--download", id_, "--output-file", file).returncode == 0
+        assert own_figures(report, file) == program.truth()
+    finally:
+        daemon.stop_all()
 
 
 def test_next_daemon_has_it(make_daemon, link, start, snapshot):

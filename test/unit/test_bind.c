@@ -20,10 +20,12 @@
 
 #include "client/host/real.h"
 #include "client/tables/region.h"
+#include "collect/region/region_lock.h"
 #include "fmt/ctl_layout.h"
 
 static struct sockaddr_un addr = { .sun_family = AF_UNIX };
 static int listener = -1;
+static int taken = -1; /* the region that came with the last hello */
 
 static void test_who_is_bound(void **state)
 {
@@ -74,9 +76,9 @@ static int find_copy(int first, uint64_t inode)
     return -1;
 }
 
-static bool is_flag_set(void)
+static bool has_flag(uint32_t flag)
 {
-    return (hs_control_page.control.flags & HS_CONTROL_KEPT) != 0;
+    return (hs_control_page.control.flags & flag) != 0;
 }
 
 /* Makes a region that no daemon takes; returns its inode. */
@@ -96,7 +98,7 @@ static uint64_t keep_region(void)
     hs_bind_announce(&collector, fd);
     uint64_t inode = inode_of(fd);
     close(fd);
-    assert_true(hs_bind_is_kept() && is_flag_set());
+    assert_true(hs_bind_is_kept() && has_flag(HS_CONTROL_KEPT) && has_flag(HS_CONTROL_BOUND));
     assert_string_equal(hs_bind_daemon(), "");
     return inode;
 }
@@ -109,8 +111,21 @@ static void listen_now(void)
     assert_int_equal(listen(listener, 8), 0);
 }
 
-/* The inode of the file that came with the hello; 0: no hello. */
-static uint64_t receive(void)
+static void stop_listening(void)
+{
+    close(listener);
+    unlink(addr.sun_path);
+}
+
+/* The daemon ends. */
+static void drop_taken(void)
+{
+    close(taken);
+    taken = -1;
+}
+
+/* The inode of the file that came with the hello, which the daemon takes; 0: no hello. */
+static uint64_t receive(uint32_t flags)
 {
     struct hs_hello_v1 hello;
     char control[CMSG_SPACE(sizeof(int))];
@@ -127,11 +142,12 @@ static uint64_t receive(void)
     if (got != (ssize_t)sizeof(hello)) {
         return 0;
     }
-    assert_true((hello.flags & HS_HELLO_BOUND) != 0 && (hello.flags & HS_HELLO_DORMANT) == 0);
+    assert_int_equal(hello.flags & (HS_HELLO_BOUND | HS_HELLO_DORMANT), flags);
     memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fd));
-    uint64_t inode = inode_of(fd);
-    close(fd);
-    return inode;
+    hs_region_lock(&fd);
+    assert_int_equal(taken, -1);
+    taken = fd;
+    return inode_of(fd);
 }
 
 static void test_kept_and_handed_over(void **state)
@@ -143,17 +159,65 @@ static void test_kept_and_handed_over(void **state)
     assert_true(copy >= 900 && (fcntl(copy, F_GETFD) & FD_CLOEXEC) != 0);
     listen_now();
     hs_bind_try(); /* less than a second after the last attempt */
-    assert_int_equal(receive(), 0);
+    assert_int_equal(receive(HS_HELLO_BOUND), 0);
     assert_true(hs_bind_is_kept());
     assert_int_equal(hs_bind_change(&nothing), 0); /* tries at once */
-    assert_int_equal(receive(), inode);
-    assert_false(hs_bind_is_kept() || is_flag_set());
-    assert_int_equal(find_copy(0, inode), -1);
+    assert_int_equal(receive(HS_HELLO_BOUND), inode);
+    assert_false(hs_bind_is_kept() || has_flag(HS_CONTROL_KEPT));
+    assert_true(has_flag(HS_CONTROL_BOUND));
     assert_string_equal(hs_bind_daemon(), addr.sun_path);
-    hs_bind_try();
-    assert_int_equal(receive(), 0);
-    close(listener);
-    unlink(addr.sun_path);
+    assert_int_equal(find_copy(900, inode), copy);
+    assert_true(hs_region_lock_is_taken(copy));
+    assert_false(hs_bind_look()); /* the daemon has it */
+    assert_int_equal(receive(HS_HELLO_BOUND), 0);
+}
+
+/* What a daemon that was killed has left of its session is undone. */
+static void test_next_daemon(void **state)
+{
+    (void)state;
+    struct hs_region_control_v1 *control = &hs_control_page.control;
+    int kept = fcntl(taken, F_DUPFD_CLOEXEC, 0); /* as the fd holder does */
+    uint64_t inode = inode_of(taken);
+    uint64_t interval_bytes = hs_bind_interval();
+    drop_taken();
+    assert_false(hs_bind_look());
+    close(kept);
+    control->interval_bytes = 1000000;
+    control->region_limit_bytes = 1;
+    control->heap_selection.rule_count = 1;
+    control->flags |= HS_CONTROL_NO_MALLOC | HS_CONTROL_PARTIAL;
+    assert_true(hs_bind_look());
+    assert_int_equal(receive(HS_HELLO_BOUND), inode);
+    assert_int_equal(control->interval_bytes, interval_bytes);
+    assert_int_equal(control->region_limit_bytes, 0);
+    assert_int_equal(control->heap_selection.rule_count, 0);
+    assert_false(has_flag(HS_CONTROL_NO_MALLOC));
+    assert_true(has_flag(HS_CONTROL_PARTIAL)); /* heaps have been left out */
+    stop_listening();
+    drop_taken();
+    assert_false(hs_bind_look());
+    assert_true(hs_bind_is_kept() && has_flag(HS_CONTROL_KEPT));
+    listen_now();
+    assert_true(hs_bind_look());
+    assert_int_equal(receive(HS_HELLO_BOUND), inode);
+    assert_false(hs_bind_is_kept());
+    stop_listening();
+}
+
+/* A policy has switched the process off: the next daemon gets it as one that does not record. */
+static void test_next_daemon_of_one_switched_off(void **state)
+{
+    (void)state;
+    hs_region_set_interval(HS_INTERVAL_OFF);
+    uint64_t inode = inode_of(taken);
+    drop_taken();
+    listen_now();
+    assert_true(hs_bind_look());
+    assert_int_equal(receive(HS_HELLO_BOUND | HS_HELLO_DORMANT), inode);
+    assert_int_equal(hs_control_page.control.interval_bytes, HS_INTERVAL_OFF);
+    hs_region_set_interval(hs_bind_interval());
+    stop_listening();
 }
 
 static void test_socket_of_the_program(void **state)
@@ -171,6 +235,7 @@ static void test_socket_of_the_program(void **state)
     hs_region_set_interval(HS_INTERVAL_OFF); /* as a daemon does whose policy forbids it */
     assert_int_equal(hs_bind_change(&slower), -EPERM);
     assert_int_equal(hs_control_page.control.interval_bytes, HS_INTERVAL_OFF);
+    drop_taken();
 }
 
 /* Another file has the number of the descriptor: it is neither sent nor closed. */
@@ -183,13 +248,12 @@ static void test_closed_by_the_program(void **state)
     assert_int_equal(dup3(other, copy, O_CLOEXEC), copy);
     listen_now();
     assert_int_equal(hs_bind_change(&nothing), 0);
-    assert_int_equal(receive(), 0);
-    assert_false(hs_bind_is_kept() || is_flag_set());
+    assert_int_equal(receive(HS_HELLO_BOUND), 0);
+    assert_false(hs_bind_is_kept() || has_flag(HS_CONTROL_KEPT) || has_flag(HS_CONTROL_BOUND));
     assert_int_equal(inode_of(copy), inode_of(other));
     close(other);
     close(copy);
-    close(listener);
-    unlink(addr.sun_path);
+    stop_listening();
 }
 
 static void test_forked_child(void **state)
@@ -202,12 +266,26 @@ static void test_forked_child(void **state)
     assert_true(hs_bind_is_on());
 }
 
+static void test_give_up(void **state)
+{
+    (void)state;
+    uint64_t inode = keep_region();
+    hs_bind_give_up();
+    assert_int_equal(find_copy(0, inode), -1);
+    assert_false(hs_bind_is_on() || has_flag(HS_CONTROL_KEPT) || has_flag(HS_CONTROL_BOUND));
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_who_is_bound),          cmocka_unit_test(test_kept_and_handed_over),
-        cmocka_unit_test(test_socket_of_the_program), cmocka_unit_test(test_closed_by_the_program),
+        cmocka_unit_test(test_who_is_bound),
+        cmocka_unit_test(test_kept_and_handed_over),
+        cmocka_unit_test(test_next_daemon),
+        cmocka_unit_test(test_next_daemon_of_one_switched_off),
+        cmocka_unit_test(test_socket_of_the_program),
+        cmocka_unit_test(test_closed_by_the_program),
         cmocka_unit_test(test_forked_child),
+        cmocka_unit_test(test_give_up),
     };
     snprintf(addr.sun_path, sizeof(addr.sun_path), "/tmp/heapscope-test-bind-%d", (int)getpid());
     return cmocka_run_group_tests(tests, NULL, NULL);

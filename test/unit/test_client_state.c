@@ -124,6 +124,35 @@ static void test_numbers_of_another_namespace_say_nothing(void **state)
     assert_int_equal(look(&control, false).state, HS_CLIENT_ACTIVE);
 }
 
+/* A bound process records for itself, also when its daemon is gone: attaching would throw away what
+ * it has recorded. */
+static void test_bound(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t flags;
+        bool is_there, is_kept;
+    } cases[] = {
+        { HS_CONTROL_BOUND, true, false },
+        { HS_CONTROL_BOUND, false, true },
+        { HS_CONTROL_BOUND | HS_CONTROL_KEPT, true, true },
+        { HS_CONTROL_BOUND | HS_CONTROL_KEPT, false, true },
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct hs_region_control_v1 control = { .magic = HS_REGION_MAGIC,
+                                                .interval_bytes = 4096,
+                                                .flags = cases[i].flags,
+                                                .collector_pid = COLLECTOR_PID,
+                                                .collector_start_ticks = STARTED };
+        put_collector('S', cases[i].is_there ? STARTED : STARTED + 1);
+        struct hs_client_activity client = look(&control, true);
+        assert_int_equal(client.state, HS_CLIENT_ACTIVE);
+        assert_int_equal(client.is_kept, cases[i].is_kept);
+        control.interval_bytes = HS_INTERVAL_OFF;
+        assert_false(look(&control, true).is_kept);
+    }
+}
+
 static void test_what_cannot_be_read_counts_as_recording(void **state)
 {
     (void)state;
@@ -153,6 +182,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_states),
         cmocka_unit_test(test_numbers_of_another_namespace_say_nothing),
+        cmocka_unit_test(test_bound),
         cmocka_unit_test(test_what_cannot_be_read_counts_as_recording),
         cmocka_unit_test(test_no_client_and_no_region),
     };

@@ -165,6 +165,11 @@ static void test_heaps_are_given_back(void **state)
     assert_memory_equal(&control->heap_selection, &own, sizeof(own));
     assert_int_equal(interval_of(&bound), 4096);
     assert_false(hs_target_is_from_startup(target_of(&bound)));
+    /* The next daemon knows it, too. */
+    hs_registry_drop(&bound.world.hub->registry, target_of(&bound));
+    announce_bound(&bound);
+    assert_true(hs_target_is_bound(target_of(&bound)));
+    assert_false(hs_target_is_from_startup(target_of(&bound)));
     trace_deinit(&trace);
     bound_deinit(&bound);
 }

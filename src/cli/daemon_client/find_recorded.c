@@ -87,9 +87,11 @@ static int say_pid_missing(const struct finding *f)
     } else if (!it.exists) {
         hs_message("there is no process %u", f->pid);
     } else if (it.client.is_kept) {
-        hs_message("process %u (%s) records without a session, and has found no daemon yet\n"
-                   "Start heapscoped; the process looks for it once a second while it allocates.",
-                   f->pid, it.name);
+        hs_message("process %u (%s) records without a session, and has found no daemon%s\n"
+                   "%s once a second, when it allocates or calls libheapscope.",
+                   f->pid, it.name, f->has_daemon ? " since this one started" : " yet",
+                   f->has_daemon ? "Try again later: the process looks for the daemon at most"
+                                 : "Start heapscoped; the process looks for it at most");
     } else if (it.client.state == HS_CLIENT_ACTIVE) {
         hs_message(
             "process %u (%s) is recorded by process %u, which heapscope cannot ask from here\n"

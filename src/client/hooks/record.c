@@ -80,7 +80,7 @@ HS_COLD void hs_record_count_time(struct hs_thread *thread, uint64_t begin_ns)
 
 static HS_COLD uint64_t look_at_flags(uint32_t flags)
 {
-    if (flags & HS_CONTROL_KEPT) {
+    if (flags & HS_CONTROL_BOUND) {
         hs_bind_try();
     }
     return flags & HS_CONTROL_TIMED ? clock_ns() : 0;
@@ -94,7 +94,7 @@ __attribute__((noinline)) uint64_t hs_record_look_at_clock(struct hs_thread *thr
         now.tv_sec * 1000 + (int64_t)((uint32_t)now.tv_nsec / 1000000) - hs_region.start_ms;
     thread->clock_ms = ms > 0 ? (uint32_t)ms : 0;
     uint32_t flags = hs_load_relaxed(&hs_control_page.control.flags);
-    return hs_likely(!(flags & (HS_CONTROL_TIMED | HS_CONTROL_KEPT))) ? 0 : look_at_flags(flags);
+    return hs_likely(!(flags & (HS_CONTROL_TIMED | HS_CONTROL_BOUND))) ? 0 : look_at_flags(flags);
 }
 
 HS_COLD enum hs_loss hs_record_reason_of(enum hs_loss loss)

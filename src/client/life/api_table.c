@@ -209,8 +209,8 @@ static void set_quiet(uint32_t generation, bool is_on)
     bool is_any;
     do {
         is_any = hs_heaps_is_any_recorded();
-        /* While no daemon has the region, each call looks for one. */
-        bool is_quiet = !is_on || !(is_any || hs_bind_is_kept());
+        /* In a bound process, each call may look for a daemon. */
+        bool is_quiet = !is_on || !(is_any || hs_bind_is_on());
         uint64_t quiet = is_quiet ? generation : HS_API_NEVER_QUIET;
         /* ORDER api-quiet: of two threads, the one that writes `quiet` first finds a heap that the
          * other one has taken up. */

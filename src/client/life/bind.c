@@ -34,13 +34,16 @@ static struct {
     bool has_socket; /* `socket` is the only one to look at */
     uint64_t interval_bytes;
     char socket[HS_CTL_PATH_MAX + 1];
-    char daemon[HS_CTL_PATH_MAX + 1]; /* of the daemon that has the region; "": none */
+    char daemon[HS_CTL_PATH_MAX + 1]; /* of the daemon that got the region last; "": none did */
     char folder[HS_CTL_PATH_MAX + 1]; /* the user's runtime folder; "": unknown */
     uint32_t is_busy;                 /* a thread looks for a daemon, or changes what is below */
     uint64_t next_try_ns;             /* CLOCK_MONOTONIC */
-    bool is_kept;
-    int fd;
-    uint64_t inode; /* of the file that it was; the program may close it and open another one */
+    bool is_kept;                     /* no daemon has the region */
+    int fd;                           /* the region's */
+    uint64_t inode; /* of its file: the program may close it and open another one; 0: no fd */
+    /* What the process records while no session does. */
+    struct hs_heap_selection_v2 heaps;
+    bool has_heaps, is_without_malloc;
 } bound;
 
 /* --- what is asked for ------------------------------------------------------------------------ */
@@ -140,11 +143,6 @@ uint64_t hs_bind_interval(void)
     return bound.interval_bytes;
 }
 
-void hs_bind_give_up(void)
-{
-    bound.is_on = false;
-}
-
 uint32_t hs_bind_flags(void)
 {
     return bound.is_on ? HS_HELLO_BOUND : 0U;
@@ -163,17 +161,34 @@ static uint64_t inode_of(int fd)
     return hs_sys_fstat(fd, &st) == 0 ? st.st_ino : 0;
 }
 
-/* The thread that samples looks at this flag when it reads the clock. No collector has the control
- * page while it is set. */
-static void set_flag(bool is_kept)
+static bool has_fd(void)
+{
+    return bound.inode != 0 && inode_of(bound.fd) == bound.inode;
+}
+
+/* Sets the flags of the control page. No collector has the page meanwhile: a collector writes other
+ * flags of the same word. */
+static void set_flags(bool is_kept)
 {
     struct hs_region_control_v1 *control = &hs_control_page.control;
-    uint32_t flags = hs_load_relaxed(&control->flags) & ~(uint32_t)HS_CONTROL_KEPT;
-    hs_store_relaxed(&control->flags, flags | (is_kept ? HS_CONTROL_KEPT : 0U));
+    uint32_t flags =
+        hs_load_relaxed(&control->flags) & ~(uint32_t)(HS_CONTROL_KEPT | HS_CONTROL_BOUND);
+    flags |= bound.inode != 0 ? HS_CONTROL_BOUND : 0U;
+    flags |= is_kept ? HS_CONTROL_KEPT : 0U;
+    hs_store_relaxed(&control->flags, flags);
     hs_store_relaxed(&bound.is_kept, is_kept);
 }
 
-/* Keeps a descriptor where it does not get in the way of the program's. */
+/* Closes what was kept, unless the program has done so. */
+static void close_kept(void)
+{
+    if (has_fd()) {
+        hs_sys_close(bound.fd);
+    }
+    bound.inode = 0;
+}
+
+/* Keeps a copy where it does not get in the way of the program's descriptors. */
 static void keep(int fd)
 {
     uint64_t limit[2] = { FD_CEILING, FD_CEILING };
@@ -184,20 +199,46 @@ static void keep(int fd)
     if (kept < 0) {
         kept = hs_sys_fcntl(fd, F_DUPFD_CLOEXEC, 3); /* all of them are in use */
     }
+    close_kept();
     bound.fd = (int)kept;
     bound.inode = kept >= 0 ? inode_of((int)kept) : 0;
     bound.next_try_ns = hs_sandbox_now_ns() + TRY_NS;
-    bound.daemon[0] = '\0';
-    set_flag(kept >= 0);
 }
 
-/* Closes what was kept, unless the program has done so. */
-static void close_kept(void)
+/* Remembers what the process records, before a session can change it. */
+static void keep_heaps(void)
 {
-    if (bound.is_kept && inode_of(bound.fd) == bound.inode) {
-        hs_sys_close(bound.fd);
+    const struct hs_region_control_v1 *control = &hs_control_page.control;
+    if (!bound.has_heaps) {
+        bound.has_heaps = true;
+        bound.heaps = control->heap_selection;
+        bound.is_without_malloc = (control->flags & HS_CONTROL_NO_MALLOC) != 0;
     }
-    bound.inode = 0;
+}
+
+/* A daemon that was killed may have left the settings of a session. */
+static void restore_settings(void)
+{
+    struct hs_region_control_v1 *control = &hs_control_page.control;
+    uint32_t flags = hs_load_relaxed(&control->flags);
+    if (hs_load_relaxed(&control->interval_bytes) == HS_INTERVAL_OFF) {
+        return; /* its policy said so */
+    }
+    flags &= ~(uint32_t)(HS_CONTROL_NO_MALLOC | HS_CONTROL_TIMED);
+    hs_store_relaxed(&control->flags,
+                     flags | (bound.is_without_malloc ? HS_CONTROL_NO_MALLOC : 0U));
+    hs_store_relaxed(&control->region_limit_bytes, 0);
+    control->heap_selection = bound.heaps;
+    hs_region_set_interval(bound.interval_bytes);
+}
+
+void hs_bind_give_up(void)
+{
+    bound.is_on = false;
+    if (bound.inode != 0) {
+        close_kept();
+        set_flags(false);
+    }
 }
 
 /* --- the daemon ------------------------------------------------------------------------------- */
@@ -223,10 +264,14 @@ void hs_bind_find(struct hs_collector_connect *ret_collector)
 
 void hs_bind_announce(const struct hs_collector_connect *collector, int fd)
 {
+    keep(fd);
+    keep_heaps();
+    set_flags(false); /* a daemon may write the page as soon as it has the region */
     if (collector->sock >= 0 && hs_register_send(collector->sock, fd, hs_bind_flags()) == 0) {
         copy_text(collector->name, bound.daemon);
     } else {
-        keep(fd);
+        bound.daemon[0] = '\0';
+        set_flags(true);
     }
 }
 
@@ -241,26 +286,50 @@ void hs_bind_announce_again(int fd)
     hs_collector_connect_leave(&collector);
 }
 
-/* Looks for a daemon. The flag goes first: the daemon may set others. */
-static void hand_over(void)
+/* Does a daemon have the region, or the process that keeps it for the next daemon? */
+static bool is_held(void)
+{
+    struct flock lock = {
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = HS_REGION_LOCK_OFFSET, .l_len = 1
+    };
+    return hs_sys_fcntl(bound.fd, F_OFD_GETLK, (long)&lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+/* Looks for a daemon. Returns whether it has the region now. */
+static bool hand_over(void)
 {
     struct hs_daemon_lookup daemon;
-    if (inode_of(bound.fd) != bound.inode) {
-        set_flag(false); /* the program has closed it: no daemon can get the region any more */
-        return;
-    }
+    uint32_t flags = hs_bind_flags();
     if (!find_daemon(&daemon)) {
-        return;
+        set_flags(true);
+        return false;
     }
-    set_flag(false);
-    if (hs_register_send(daemon.sock, bound.fd, hs_bind_flags()) == 0) {
+    if (!bound.is_kept) {
+        restore_settings();
+    }
+    if (hs_load_relaxed(&hs_control_page.control.interval_bytes) == HS_INTERVAL_OFF) {
+        flags |= HS_HELLO_DORMANT;
+    }
+    set_flags(false); /* the daemon may set others as soon as it has the region */
+    bool is_sent = hs_register_send(daemon.sock, bound.fd, flags) == 0;
+    if (is_sent) {
         copy_text(daemon.path, bound.daemon);
-        hs_sys_close(bound.fd);
-        bound.inode = 0;
     } else {
-        set_flag(true);
+        set_flags(true);
     }
     hs_sys_close(daemon.sock);
+    return is_sent;
+}
+
+/* Hands the region to a daemon if none has it. Returns whether it did. */
+static bool look(void)
+{
+    if (!has_fd()) {
+        bound.inode = 0; /* the program has closed it: no other daemon can get the region */
+        set_flags(false);
+        return false;
+    }
+    return !is_held() && hand_over();
 }
 
 /* A child of vfork or of a raw clone uses its parent's memory, and must leave it as it is. */
@@ -269,28 +338,28 @@ static bool may_try(void)
     return !hs_sandbox_is_tight() && hs_region.header->pid == hs_sys_getpid();
 }
 
-static void try_at_once(void)
+bool hs_bind_look(void)
 {
     uint32_t is_free = 0;
+    bool is_sent = false;
     uint64_t old_mask = hs_sys_block_signals();
     /* ORDER bind: what the last thread that looked has left. */
     if (hs_cas_acq_rel(&bound.is_busy, &is_free, 1)) {
-        if (bound.is_kept && may_try()) {
-            hand_over();
-        }
+        is_sent = bound.inode != 0 && may_try() && look();
         /* ORDER bind: as above. */
         hs_store_release(&bound.is_busy, 0);
     }
     hs_sys_restore_signals(old_mask);
+    return is_sent;
 }
 
 HS_COLD void hs_bind_try(void)
 {
     uint64_t now_ns = hs_sandbox_now_ns();
     uint64_t next_ns = hs_load_relaxed(&bound.next_try_ns);
-    if (hs_bind_is_kept() && now_ns >= next_ns &&
+    if (hs_load_relaxed(&bound.inode) != 0 && now_ns >= next_ns &&
         hs_cas_relaxed(&bound.next_try_ns, &next_ns, now_ns + TRY_NS)) {
-        try_at_once();
+        hs_bind_look();
     }
 }
 
@@ -303,7 +372,10 @@ int hs_bind_change(const struct hs_api_bind_v1 *request)
     bool is_same =
         !request->socket || (bound.has_socket && hs_text_is_same(bound.socket, request->socket));
     if (!is_same && !hs_bind_is_kept()) {
-        return -EISCONN;
+        hs_bind_look(); /* the daemon may have ended */
+        if (!hs_bind_is_kept()) {
+            return -EISCONN;
+        }
     }
     if (hs_load_relaxed(&hs_control_page.control.interval_bytes) == HS_INTERVAL_OFF) {
         return -EPERM;
@@ -318,15 +390,13 @@ int hs_bind_change(const struct hs_api_bind_v1 *request)
     if (request->interval_bytes != 0) {
         hs_region_set_interval(bound.interval_bytes);
     }
-    if (hs_bind_is_kept()) {
-        try_at_once();
-    }
+    hs_bind_look();
     return 0;
 }
 
 void hs_bind_follow_fork(void)
 {
-    close_kept();
+    close_kept(); /* it is the parent's region */
     bound.is_busy = 0;
     bound.is_kept = false;
 }

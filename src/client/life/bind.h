@@ -4,15 +4,17 @@
  *
  * A process is bound at its first allocation if it is linked with libheapscope_malloc.so or if its
  * environment has HS_ENV_INTERVAL (and no collector's name), and otherwise when it calls
- * heapscope_bind(). Its hello has HS_HELLO_BOUND. While no daemon answers, the client keeps a
- * descriptor of the region, under a high number, because no other process holds the region's
- * memory. It looks for a daemon at most once a second, when a thread's sample reads the clock
- * (HS_CONTROL_KEPT), and in calls of the library.
+ * heapscope_bind(). Its hello has HS_HELLO_BOUND. The client keeps a descriptor of the region,
+ * under a high number, for the daemon that comes later, and for the one that follows a daemon that
+ * has ended. At most once a second it asks the kernel whether a daemon has the region
+ * (HS_REGION_LOCK_OFFSET), and looks for one if none has: when a thread's sample reads the clock
+ * (HS_CONTROL_BOUND), and in calls of the library.
  *
- * Ensures   HS_CONTROL_KEPT is set in the control page while the descriptor is kept.
+ * Ensures   HS_CONTROL_BOUND is set in the control page while the descriptor is kept, and
+ *           HS_CONTROL_KEPT while no daemon has the region, as far as the client knows.
  * Threads   any; one of them looks at a time, with signals blocked.
- * Fails     if the program closes the descriptor, no daemon can get the region any more; the client
- *           goes on recording.
+ * Fails     if the program closes the descriptor, no other daemon can get the region any more; the
+ *           client goes on recording.
  * See       docs/adr/0031-binding.md
  */
 #pragma once
@@ -32,7 +34,7 @@ bool hs_bind_takes(const struct hs_env *env);
  * forbids it; -EINVAL: the socket's path. */
 int hs_bind_ask(const struct hs_api_bind_v1 *request);
 
-/* The path of the socket of the daemon that has the region; "": none has it. */
+/* The path of the socket of the daemon that got the region last; "": none did. */
 const char *hs_bind_daemon(void);
 
 /* Is it bound, or about to be? */
@@ -46,8 +48,8 @@ void hs_bind_give_up(void);
 /* Sets the interval, and looks for a daemon. Without one, `sock` is -1 and the name is empty. */
 void hs_bind_find(struct hs_collector_connect *ret_collector);
 
-/* Hands the region to the daemon, or keeps the descriptor if there is none. `fd` stays the
- * caller's. */
+/* Keeps a copy of the region's descriptor, and hands the region to the daemon if there is one. `fd`
+ * stays the caller's. */
 void hs_bind_announce(const struct hs_collector_connect *collector, int fd);
 
 /* The same for another region of this process or of a forked child: looks for the daemon first. */
@@ -61,12 +63,15 @@ uint32_t hs_bind_flags(void);
  * daemon has switched the process off, as its policy says. */
 int hs_bind_change(const struct hs_api_bind_v1 *request);
 
-/* Does the client still keep the region's descriptor? */
+/* Does no daemon have the region, as far as is known? */
 bool hs_bind_is_kept(void);
 
-/* Looks for a daemon, if a second has passed since the last attempt, and hands the region over.
- * Does nothing in a process that keeps none. Also inside the reentry guard. */
+/* If a second has passed since the last look: hands the region to a daemon if none has it. Does
+ * nothing in a process that keeps no descriptor. Also inside the reentry guard. */
 HS_COLD void hs_bind_try(void);
+
+/* The same at once. Has it handed the region over? */
+bool hs_bind_look(void);
 
 /* In a child of a fork: the descriptor is its parent's region. */
 void hs_bind_follow_fork(void);

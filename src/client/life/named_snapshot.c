@@ -131,6 +131,7 @@ int hs_named_snapshot_take(const char *name)
         return -ENOTCONN; /* the filter allows no connection */
     }
     hs_bind_try();
+    bool has_looked = false;
     uint64_t end_ns = hs_sys_clock_ns(CLOCK_MONOTONIC) + HS_NAMED_SNAPSHOT_WAIT_MS * NS_PER_MS;
     do {
         /* Again each time: meanwhile the process may have made a region for another session. */
@@ -139,6 +140,11 @@ int hs_named_snapshot_take(const char *name)
             return r;
         }
         r = ask(&request, end_ns);
+        /* The daemon that had the region may have ended, and another one may have come. */
+        if ((r == -ENOTCONN || r == -EAGAIN) && !has_looked) {
+            has_looked = true;
+            r = hs_bind_look() ? -EAGAIN : r;
+        }
         if (r != -EAGAIN) {
             return r;
         }

@@ -60,10 +60,11 @@ void hs_client_state_look(const char *proc, const char *pid_text,
         bool is_on = control.interval_bytes != HS_INTERVAL_OFF;
         bool is_gone = control.collector_pid != 0 && is_in_our_pid_ns &&
                        !is_running(proc, control.collector_pid, control.collector_start_ticks);
+        bool is_bound = (control.flags & HS_CONTROL_BOUND) != 0;
         client.collector_pid = control.collector_pid;
-        client.is_kept = is_on && control.flags & HS_CONTROL_KEPT;
+        client.is_kept = is_on && (control.flags & HS_CONTROL_KEPT || (is_bound && is_gone));
         if (is_on) {
-            client.state = is_gone ? HS_CLIENT_ORPHANED : HS_CLIENT_ACTIVE;
+            client.state = is_gone && !is_bound ? HS_CLIENT_ORPHANED : HS_CLIENT_ACTIVE;
         } else {
             bool is_unowned = is_gone || control.collector_pid == 0;
             client.state = is_unowned ? HS_CLIENT_ASLEEP : HS_CLIENT_WAITING;

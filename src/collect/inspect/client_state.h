@@ -7,8 +7,8 @@
  * to answer.
  *
  * A collector that is gone leaves its process recording for no session; another collector may take
- * it over. Whether the collector is gone can only be found out where process ids mean the same to
- * it and to this process: in heapscope's own PID namespace.
+ * it over, unless the process is bound. Whether the collector is gone can only be found out where
+ * process ids mean the same to it and to this process: in heapscope's own PID namespace.
  *
  * Trust     the page is the target's: three numbers are read, and at worst a process is left alone.
  * Threads   no state.
@@ -33,7 +33,7 @@ enum hs_client_state {
 struct hs_client_activity {
     enum hs_client_state state;
     uint32_t collector_pid; /* in the collector's own PID namespace; 0: unknown */
-    bool is_kept;           /* it records for itself, and no daemon has its region yet */
+    bool is_kept;           /* it records for itself, and no daemon has its region */
 };
 
 /* Finds the state of the client in a process. `proc` is /proc; `pid_text` names the process's

@@ -102,6 +102,17 @@ void hs_region_control_set_collector(struct hs_region *region, pid_t pid, uint64
     hs_store_relaxed(&region->control->collector_pid, (uint32_t)pid);
 }
 
+void hs_region_control_set_partial(struct hs_region *region)
+{
+    uint32_t flags = hs_load_relaxed(&region->control->flags);
+    hs_store_relaxed(&region->control->flags, flags | HS_CONTROL_PARTIAL);
+}
+
+bool hs_region_control_is_partial(const struct hs_region *region)
+{
+    return (hs_load_relaxed(&region->control->flags) & HS_CONTROL_PARTIAL) != 0;
+}
+
 void hs_region_control_set_clock(struct hs_region *region, uint64_t now_ns)
 {
     uint64_t age_ns = now_ns - region->header.start_mono_ns;

@@ -40,6 +40,10 @@ void hs_region_control_renew(struct hs_region *region, uint64_t interval_bytes,
 
 /* Writes down which collector records the process, for other collectors that come. */
 void hs_region_control_set_collector(struct hs_region *region, pid_t pid, uint64_t start_ticks);
+/* A session has left out heaps that the bound process records itself: for other collectors that
+ * come. */
+void hs_region_control_set_partial(struct hs_region *region);
+bool hs_region_control_is_partial(const struct hs_region *region);
 /* Writes the current time (CLOCK_MONOTONIC). */
 void hs_region_control_set_clock(struct hs_region *region, uint64_t now_ns);
 /* Sets the size up to which the client lets its tables of samples grow (0: no limit), and whether
