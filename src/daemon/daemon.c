@@ -27,7 +27,9 @@
 
 static void update_startup_hint(struct hs_daemon *daemon)
 {
-    hs_daemon_socket_update_hint(&daemon->daemon_socket, hs_hub_startup_interval(daemon->hub));
+    struct hs_startup startup;
+    hs_hub_find_startup(daemon->hub, NULL, &startup);
+    hs_daemon_socket_update_hint(&daemon->daemon_socket, &startup);
 }
 
 static void on_peer(void *ctx, int connection_fd)

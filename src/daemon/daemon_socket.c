@@ -122,12 +122,13 @@ static int open_for_all(struct hs_daemon_socket *daemon_socket)
 int hs_daemon_socket_open(const char *path, bool is_system,
                           struct hs_daemon_socket *ret_daemon_socket)
 {
-    struct hs_daemon_socket daemon_socket = { .fd = -1, .interval_bytes = UINT64_MAX };
+    static const struct hs_startup nothing;
+    struct hs_daemon_socket daemon_socket = { .fd = -1, .hint.interval_bytes = UINT64_MAX };
     int r = open_socket(path, is_system, &daemon_socket);
     if (r < 0) {
         return r;
     }
-    r = hs_daemon_socket_write_hint(&daemon_socket, 0);
+    r = hs_daemon_socket_write_hint(&daemon_socket, &nothing);
     if (r < 0) {
         hs_daemon_socket_close(&daemon_socket);
         return r;
@@ -142,7 +143,7 @@ int hs_daemon_socket_take(int fd, bool is_from_supervisor,
 {
     struct hs_daemon_socket daemon_socket = { .fd = fd,
                                               .is_from_supervisor = is_from_supervisor,
-                                              .interval_bytes = UINT64_MAX };
+                                              .hint.interval_bytes = UINT64_MAX };
     int r = path_of_socket(fd, daemon_socket.path);
     if (r < 0) {
         close(fd);
@@ -161,15 +162,26 @@ static void name_hint(const struct hs_daemon_socket *daemon_socket, const char *
              daemon_socket->path, end);
 }
 
+static int write_hint(int fd, const struct hs_startup *startup)
+{
+    struct {
+        struct hs_startup_hint_v1 head;
+        char heaps[HS_CTL_HEAPS_BYTES];
+    } hint = { .head = { .magic = HS_STARTUP_HINT_MAGIC,
+                         .version = HS_STARTUP_HINT_VERSION,
+                         .hint_bytes = sizeof(hint.head),
+                         .startup_interval_bytes = startup->interval_bytes,
+                         .heaps_bytes = (uint32_t)strlen(startup->heaps) } };
+    memcpy(hint.heaps, startup->heaps, hint.head.heaps_bytes);
+    return hs_write_all(fd, &hint, sizeof(hint.head) + hint.head.heaps_bytes);
+}
+
 int hs_daemon_socket_write_hint(struct hs_daemon_socket *daemon_socket,
-                                uint64_t startup_interval_bytes)
+                                const struct hs_startup *startup)
 {
     char path[HS_STARTUP_HINT_PATH_BYTES], temp_path[HS_STARTUP_HINT_PATH_BYTES];
-    const struct hs_startup_hint_v1 hint = { .magic = HS_STARTUP_HINT_MAGIC,
-                                             .version = HS_STARTUP_HINT_VERSION,
-                                             .hint_bytes = sizeof(hint),
-                                             .startup_interval_bytes = startup_interval_bytes };
-    if (daemon_socket->interval_bytes == startup_interval_bytes) {
+    if (daemon_socket->hint.interval_bytes == startup->interval_bytes &&
+        strcmp(daemon_socket->hint.heaps, startup->heaps) == 0) {
         return 0;
     }
     name_hint(daemon_socket, "", path);
@@ -179,7 +191,7 @@ int hs_daemon_socket_write_hint(struct hs_daemon_socket *daemon_socket,
     if (fd < 0) {
         return -errno;
     }
-    int r = fchmod(fd, 0644) == 0 ? hs_write_all(fd, &hint, sizeof(hint)) : -errno;
+    int r = fchmod(fd, 0644) == 0 ? write_hint(fd, startup) : -errno;
     close(fd);
     if (r == 0 && rename(temp_path, path) != 0) {
         r = -errno;
@@ -188,14 +200,14 @@ int hs_daemon_socket_write_hint(struct hs_daemon_socket *daemon_socket,
         unlink(temp_path);
         return r;
     }
-    daemon_socket->interval_bytes = startup_interval_bytes;
+    daemon_socket->hint = *startup;
     return 0;
 }
 
 void hs_daemon_socket_update_hint(struct hs_daemon_socket *daemon_socket,
-                                  uint64_t startup_interval_bytes)
+                                  const struct hs_startup *startup)
 {
-    int r = hs_daemon_socket_write_hint(daemon_socket, startup_interval_bytes);
+    int r = hs_daemon_socket_write_hint(daemon_socket, startup);
     if (r < 0) {
         hs_daemon_log(
             "cannot write the startup hint file %s.board: %s; programs that start are recorded "

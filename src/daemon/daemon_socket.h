@@ -19,12 +19,13 @@
 #include <stdint.h>
 
 #include "fmt/ctl_layout.h"
+#include "session/hub.h"
 
 struct hs_daemon_socket {
     int fd;                  /* listening; -1: closed, or owned by the registry */
     bool is_from_supervisor; /* the supervisor made the socket's file and will remove it */
     char path[HS_CTL_PATH_MAX + 1];
-    uint64_t interval_bytes; /* what the startup hint file says; UINT64_MAX: unknown */
+    struct hs_startup hint; /* what the startup hint file says; interval UINT64_MAX: unknown */
 };
 
 /* Makes a socket that listens at `path`, and the startup hint file. `is_system`: all users of the
@@ -39,15 +40,14 @@ int hs_daemon_socket_open(const char *path, bool is_system,
 int hs_daemon_socket_take(int fd, bool is_from_supervisor,
                           struct hs_daemon_socket *ret_daemon_socket);
 
-/* Writes the startup hint file: the interval, in bytes, with which programs that start record at
- * once; 0: they wait for the daemon. Does nothing if the file says that already. Returns 0 or
- * -errno. */
+/* Writes the startup hint file: how programs that start record at once; interval 0: they wait for
+ * the daemon. Does nothing if the file says that already. Returns 0 or -errno. */
 int hs_daemon_socket_write_hint(struct hs_daemon_socket *daemon_socket,
-                                uint64_t startup_interval_bytes);
+                                const struct hs_startup *startup);
 
 /* The same; an error is logged. Call it after a session began or ended. */
 void hs_daemon_socket_update_hint(struct hs_daemon_socket *daemon_socket,
-                                  uint64_t startup_interval_bytes);
+                                  const struct hs_startup *startup);
 
 /* Closes the socket, and removes the startup hint file and, unless the supervisor made it, the
  * socket's file. Accepts one that was never opened, with fd -1. */

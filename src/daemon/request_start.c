@@ -76,11 +76,17 @@ static int refuse_job(struct hs_peer *peer, const char *name, int error)
  * it. */
 static void announce(const struct hs_requests *requests, const struct hs_session *session)
 {
-    uint64_t least = hs_hub_startup_interval(requests->hub);
-    uint64_t interval = session->settings.interval_bytes;
-    if (hs_session_waits(session) && (least == 0 || interval < least)) {
-        hs_daemon_socket_write_hint(requests->daemon_socket, interval);
-    }
+    struct hs_startup startup;
+    hs_hub_find_startup(requests->hub, session, &startup);
+    hs_daemon_socket_write_hint(requests->daemon_socket, &startup);
+}
+
+/* The same when it has begun, or could not begin. */
+static void update_hint(const struct hs_requests *requests)
+{
+    struct hs_startup startup;
+    hs_hub_find_startup(requests->hub, NULL, &startup);
+    hs_daemon_socket_update_hint(requests->daemon_socket, &startup);
 }
 
 /* Begins the session, and answers the peer. Takes over the recording job and the settings. */
@@ -120,11 +126,9 @@ static int begin(const struct hs_requests *requests, struct hs_peer *peer,
         r = refuse_job(peer, job->name, r);
         hs_recording_job_drop_kept(job);
         hs_recording_job_remove(job);
-        hs_daemon_socket_update_hint(requests->daemon_socket,
-                                     hs_hub_startup_interval(requests->hub));
+        update_hint(requests);
     } else {
-        hs_daemon_socket_update_hint(requests->daemon_socket,
-                                     hs_hub_startup_interval(requests->hub));
+        update_hint(requests);
         hs_daemon_log("session %s of user %u begins: %s", job->name, job->rights.uid,
                       job->file.path);
         reply->started.session = job->name;

@@ -308,7 +308,11 @@ struct hs_startup_hint_v1 {
      * wait for programs to start. 0: no session does. A program that no session matches is
      * switched off right after its hello. */
     uint64_t startup_interval_bytes;
-    uint64_t reserved[5];
+    /* Behind this structure are that many bytes, less than HS_CTL_HEAPS_BYTES: which heaps such a
+     * program records, as in HS_ENV_HEAPS. 0: all. */
+    uint32_t heaps_bytes;
+    uint32_t reserved0;
+    uint64_t reserved[4];
 };
 
 _Static_assert(sizeof(struct hs_startup_hint_v1) == 64, "layout v1");

@@ -239,6 +239,14 @@ static inline struct hs_session *hs_hub_session_of(const struct hs_target *targe
 /* How many running processes the session records. */
 size_t hs_hub_target_count(const struct hs_hub *hub, const struct hs_session *session);
 
-/* The smallest interval, in bytes, of all sessions that wait for programs to start; 0: no session
- * waits. */
-uint64_t hs_hub_startup_interval(const struct hs_hub *hub);
+/* How programs that start record, until it is known which session gets them. */
+struct hs_startup {
+    uint64_t
+        interval_bytes; /* the smallest of all sessions that wait for programs; 0: none waits */
+    /* Which heaps, as text of HS_ENV_HEAPS, if these sessions agree; otherwise "": all. */
+    char heaps[HS_CTL_HEAPS_BYTES];
+};
+
+/* `beginning`: a session that the hub does not have yet; NULL: none. */
+void hs_hub_find_startup(const struct hs_hub *hub, const struct hs_session *beginning,
+                         struct hs_startup *ret_startup);

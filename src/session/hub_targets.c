@@ -197,17 +197,35 @@ void hs_hub_welcome(struct hs_hub *hub, struct hs_target *target)
     }
 }
 
-uint64_t hs_hub_startup_interval(const struct hs_hub *hub)
+static void add_startup(struct hs_startup *startup, const struct hs_session *session)
 {
-    uint64_t least = 0;
-    for (size_t i = 0; i < hub->session_count; i++) {
-        const struct hs_session *session = hub->sessions[i];
-        uint64_t interval = session->settings.interval_bytes;
-        if (hs_session_waits(session) && (least == 0 || interval < least)) {
-            least = interval;
-        }
+    uint64_t interval_bytes = session->settings.interval_bytes;
+    char heaps[HS_CTL_HEAPS_BYTES];
+    if (!hs_session_waits(session)) {
+        return;
     }
-    return least;
+    hs_heap_selection_text(&session->settings.heaps, heaps);
+    if (startup->interval_bytes == 0) {
+        *startup = (struct hs_startup){ .interval_bytes = interval_bytes };
+        strcpy(startup->heaps, heaps);
+    } else if (strcmp(startup->heaps, heaps) != 0) {
+        startup->heaps[0] = '\0';
+    }
+    if (interval_bytes < startup->interval_bytes) {
+        startup->interval_bytes = interval_bytes;
+    }
+}
+
+void hs_hub_find_startup(const struct hs_hub *hub, const struct hs_session *beginning,
+                         struct hs_startup *ret_startup)
+{
+    *ret_startup = (struct hs_startup){ .interval_bytes = 0 };
+    for (size_t i = 0; i < hub->session_count; i++) {
+        add_startup(ret_startup, hub->sessions[i]);
+    }
+    if (beginning) {
+        add_startup(ret_startup, beginning);
+    }
 }
 
 /* --- clients that do not announce themselves -------------------------------------------------- */

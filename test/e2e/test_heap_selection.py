@@ -3,6 +3,7 @@
 import lzma
 import os
 import shutil
+import signal
 import subprocess
 import time
 
@@ -216,6 +217,28 @@ def test_program_that_starts(daemon, heaps, many, heapscope, copy):
     assert {heap: found[heap] for heap in ("ids", "slab")} == {heap: truth[heap] for heap in ("ids", "slab")}
     assert "no process registered a heap named 'sloop'; registered were " in stopped.stderr
     assert WITHOUT_MALLOC in heapscope("report", stopped.file).stdout
+
+
+@pytest.mark.parametrize("agree", [True, False], ids=["agree", "disagree"])
+def test_program_that_starts_before_the_daemon_looks(daemon, heaps, many, heapscope, copy, agree):
+    """It selects heaps from its first allocation on, if the sessions that wait for programs agree."""
+    program = copy(many)
+    name = daemon.begin("-n", program.name, "-i", 1, "--heaps", "ids,slab")
+    daemon.begin("-n", "no-such-program", "-i", 1, "--heaps", "ids,slab" if agree else "ids")
+    daemon.process.send_signal(signal.SIGSTOP)
+    try:
+        done = subprocess.run([program], env=daemon.preloaded(), capture_output=True, text=True, check=True)
+    finally:
+        daemon.process.send_signal(signal.SIGCONT)
+    wait_until(lambda: daemon.session(name)["process_count"] == 1, "not recorded")
+    stopped = daemon.stop(name)
+    found, truth = heaps(stopped.file), truth_of(done.stdout)
+    assert used(found) == {"ids", "slab"}
+    assert {heap: found[heap] for heap in ("ids", "slab")} == {heap: truth[heap] for heap in ("ids", "slab")}
+    said = heapscope("query", stopped.file, "SELECT max(sample_count) FROM heapscope_dumps", "--format", "csv")
+    samples = int(said.stdout.split()[-1])
+    wanted = truth["ids"][3] + truth["slab"][3]
+    assert samples == wanted if agree else samples > wanted
 
 
 def test_selection_outlives_the_daemon(daemon, heaps, target, flags, copy):

@@ -208,6 +208,13 @@ static inline struct hs_session *start(struct world *world, struct trace *trace,
     return session;
 }
 
+static inline uint64_t startup_interval(const struct world *world)
+{
+    struct hs_startup startup;
+    hs_hub_find_startup(world->hub, NULL, &startup);
+    return startup.interval_bytes;
+}
+
 static inline void trace_deinit(struct trace *trace)
 {
     hs_profile_free(trace->profile);

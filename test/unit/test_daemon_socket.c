@@ -50,6 +50,14 @@ static uint64_t read_hint(void)
     return hint.startup_interval_bytes;
 }
 
+static int write_hint(struct hs_daemon_socket *daemon_socket, uint64_t interval_bytes,
+                      const char *heaps)
+{
+    struct hs_startup startup = { .interval_bytes = interval_bytes };
+    strcpy(startup.heaps, heaps);
+    return hs_daemon_socket_write_hint(daemon_socket, &startup);
+}
+
 static void test_hint(void **state)
 {
     (void)state;
@@ -59,13 +67,17 @@ static void test_hint(void **state)
     assert_int_equal(read_hint(), 0);
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
-    assert_int_equal(hs_daemon_socket_write_hint(&opened, 4096), 0);
+    assert_int_equal(write_hint(&opened, 4096, ""), 0);
     assert_int_equal(read_hint(), 4096);
     /* There are no hints, so the file is left unchanged. */
     unlink(hint_path);
-    assert_int_equal(hs_daemon_socket_write_hint(&opened, 4096), 0);
+    assert_int_equal(write_hint(&opened, 4096, ""), 0);
     assert_int_not_equal(access(hint_path, F_OK), 0);
-    assert_int_equal(hs_daemon_socket_write_hint(&opened, 0), 0);
+    assert_int_equal(write_hint(&opened, 4096, "arena"), 0);
+    assert_int_equal(read_hint(), 4096);
+    assert_int_equal(stat(hint_path, &st), 0);
+    assert_int_equal(st.st_size, sizeof(struct hs_startup_hint_v1) + strlen("arena"));
+    assert_int_equal(write_hint(&opened, 0, ""), 0);
     assert_int_equal(read_hint(), 0);
     hs_daemon_socket_close(&opened);
     assert_int_not_equal(access(hint_path, F_OK), 0);
@@ -105,11 +117,11 @@ static void test_taken_over(void **state)
     struct hs_daemon_socket first, second;
     for (int is_from_supervisor = 0; is_from_supervisor < 2; is_from_supervisor++) {
         assert_int_equal(hs_daemon_socket_open(path, false, &first), 0);
-        assert_int_equal(hs_daemon_socket_write_hint(&first, 4096), 0);
+        assert_int_equal(write_hint(&first, 4096, ""), 0);
         assert_int_equal(hs_daemon_socket_take(dup(first.fd), is_from_supervisor, &second), 0);
         assert_string_equal(second.path, path);
         assert_int_equal(read_hint(), 4096);
-        assert_int_equal(hs_daemon_socket_write_hint(&second, 0), 0);
+        assert_int_equal(write_hint(&second, 0, ""), 0);
         assert_int_equal(read_hint(), 0);
         close(first.fd);
         int fd = hs_ctl_socket_connect(path);

@@ -43,9 +43,9 @@ static void test_startup(void **state)
     struct process ours, others;
     struct trace trace;
     world_init(&world);
-    assert_int_equal(hs_hub_startup_interval(world.hub), 0);
+    assert_int_equal(startup_interval(&world), 0);
     struct hs_session *session = start(&world, &trace, &everything, "hs-ours", 0);
-    assert_int_equal(hs_hub_startup_interval(world.hub), 4096);
+    assert_int_equal(startup_interval(&world), 4096);
     process_init(&ours, "hs-ours", 4096);
     process_init(&others, "hs-others", 4096);
     announce(world.hub, &ours);
@@ -53,7 +53,7 @@ static void test_startup(void **state)
     assert_int_equal(ours.w.control->generation, 0); /* it continues as it began */
     assert_int_equal(others.w.control->interval_bytes, HS_INTERVAL_OFF);
     hs_hub_stop(world.hub, session, now_ns());
-    assert_int_equal(hs_hub_startup_interval(world.hub), 0);
+    assert_int_equal(startup_interval(&world), 0);
     assert_int_equal(trace.profile->process_count, 1);
     assert_true(trace.profile->processes[0].is_from_startup);
     trace_deinit(&trace);
@@ -78,7 +78,7 @@ static void test_the_first_session_keeps_it(void **state)
     assert_int_equal(world.answers[HS_HUB_REJECTED], 1);
     assert_int_equal(p.w.control->interval_bytes, 4096);
     assert_int_equal(second->rejected_count, 1);
-    assert_int_equal(hs_hub_startup_interval(world.hub), 1);
+    assert_int_equal(startup_interval(&world), 1);
     /* By pid: there is nothing to do, and the session is over at once. */
     struct hs_session *third = start(&world, &third_trace, &everything, NULL, p.pid);
     assert_int_equal(third->rejected_count, 1);

@@ -67,7 +67,43 @@ static void test_page(void **state)
     process_deinit(&p);
 }
 
-/* A program that has just started records all heaps, until it reads the page. */
+/* Programs that start record what all sessions that wait for them agree on. */
+static void test_startup(void **state)
+{
+    (void)state;
+    struct world world;
+    struct trace traces[3];
+    struct hs_startup startup;
+    world_init(&world);
+    hs_hub_find_startup(world.hub, NULL, &startup);
+    assert_true(startup.interval_bytes == 0 && startup.heaps[0] == '\0');
+    struct hs_session_settings settings = settings_of("arena", 64, true);
+    start(&world, &traces[0], &settings, "hs-one", 0);
+    hs_hub_find_startup(world.hub, NULL, &startup);
+    assert_int_equal(startup.interval_bytes, 4096);
+    assert_string_equal(startup.heaps, "libc.malloc=0,arena=64,*=0");
+    settings.interval_bytes = 512;
+    start(&world, &traces[1], &settings, "hs-two", 0);
+    hs_hub_find_startup(world.hub, NULL, &startup);
+    assert_int_equal(startup.interval_bytes, 512);
+    assert_string_equal(startup.heaps, "libc.malloc=0,arena=64,*=0");
+    struct hs_session *other = start(&world, &traces[2], &everything, "hs-three", 0);
+    hs_hub_find_startup(world.hub, NULL, &startup);
+    assert_true(startup.interval_bytes == 512 && startup.heaps[0] == '\0');
+    hs_hub_stop(world.hub, other, now_ns());
+    hs_hub_find_startup(world.hub, NULL, &startup);
+    assert_string_equal(startup.heaps, "libc.malloc=0,arena=64,*=0");
+    for (unsigned i = 0; i < 2; i++) {
+        hs_hub_stop(world.hub, world.hub->sessions[0], now_ns());
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        trace_deinit(&traces[i]);
+    }
+    hs_hub_free(world.hub);
+}
+
+/* A program that has just started with an older client, or while sessions disagree, records all
+ * heaps, until it reads the page. */
 static void test_what_was_recorded_too_early(void **state)
 {
     (void)state;
@@ -279,6 +315,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_page),
+        cmocka_unit_test(test_startup),
         cmocka_unit_test(test_what_was_recorded_too_early),
         cmocka_unit_test(test_no_loss_of_what_was_left_out),
         cmocka_unit_test(test_budget),

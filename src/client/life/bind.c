@@ -255,6 +255,7 @@ void hs_bind_find(struct hs_collector_connect *ret_collector)
 {
     ret_collector->name = "";
     ret_collector->sock = -1;
+    ret_collector->heaps = NULL;
     ret_collector->interval_bytes = bound.interval_bytes;
     if (find_daemon(&ret_collector->daemon)) {
         ret_collector->sock = ret_collector->daemon.sock;

@@ -18,6 +18,7 @@ bool hs_collector_connect_find(const struct hs_env *env, struct hs_collector_con
 {
     ret_collector->sock = -1;
     ret_collector->is_late = false;
+    ret_collector->heaps = NULL;
     if (!env->is_profileable) {
         return false;
     }
@@ -32,6 +33,7 @@ bool hs_collector_connect_find(const struct hs_env *env, struct hs_collector_con
     ret_collector->name = ret_collector->daemon.path;
     ret_collector->sock = ret_collector->daemon.sock;
     ret_collector->interval_bytes = ret_collector->daemon.startup_interval_bytes;
+    ret_collector->heaps = ret_collector->daemon.startup_heaps;
     return true;
 }
 

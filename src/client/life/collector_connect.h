@@ -20,6 +20,7 @@ struct hs_collector_connect {
     int sock;                /* the connection; -1: not connected yet */
     bool is_late;            /* it attached to a process that was already running */
     uint64_t interval_bytes; /* HS_INTERVAL_OFF: wait for a session */
+    const char *heaps;       /* as text of HS_ENV_HEAPS; NULL: as the environment says */
     struct hs_daemon_lookup daemon;
 };
 

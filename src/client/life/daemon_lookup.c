@@ -46,24 +46,42 @@ static bool is_peer_trusted(int sock)
            is_trusted(peer.uid);
 }
 
-static uint64_t read_hint(const char *socket_path)
+/* Reads the text behind the fixed part. NULL: there is none. */
+static const char *read_heaps(int fd, const struct hs_startup_hint_v1 *hint)
+{
+    static char heaps[HS_CTL_HEAPS_BYTES]; /* too large for a small stack */
+    /* A later version may have more in front of the text; then it is another one. */
+    bool is_read = hint->heaps_bytes > 0 && hint->heaps_bytes < sizeof(heaps) &&
+                   hint->hint_bytes == sizeof(*hint) &&
+                   hs_sys_read(fd, heaps, hint->heaps_bytes) == (long)hint->heaps_bytes;
+    heaps[is_read ? hint->heaps_bytes : 0] = '\0';
+    return is_read ? heaps : NULL;
+}
+
+/* Reads what a program that starts does. Without a hint it waits. */
+static void read_hint(const char *socket_path, struct hs_daemon_lookup *ret_daemon)
 {
     char path[BOARD_PATH_BYTES];
     struct hs_startup_hint_v1 hint = { 0 };
     struct stat st = { 0 };
+    ret_daemon->startup_interval_bytes = 0;
+    ret_daemon->startup_heaps = NULL;
     if (!join(socket_path, HS_STARTUP_HINT_SUFFIX, path, sizeof(path))) {
-        return 0;
+        return;
     }
     int fd = (int)hs_sys_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) {
-        return 0;
+        return;
     }
     bool is_whole = hs_arch_syscall(SYS_fstat, fd, (long)&st, 0, 0, 0, 0) == 0 &&
                     S_ISREG(st.st_mode) && is_trusted(st.st_uid) &&
                     hs_sys_read(fd, &hint, sizeof(hint)) == (long)sizeof(hint) &&
                     hint.magic == HS_STARTUP_HINT_MAGIC && hint.hint_bytes >= sizeof(hint);
+    if (is_whole) {
+        ret_daemon->startup_interval_bytes = hint.startup_interval_bytes;
+        ret_daemon->startup_heaps = read_heaps(fd, &hint);
+    }
     hs_sys_close(fd);
-    return is_whole ? hint.startup_interval_bytes : 0;
 }
 
 static bool try_socket(const char *path, struct hs_daemon_lookup *ret_daemon)
@@ -79,7 +97,7 @@ static bool try_socket(const char *path, struct hs_daemon_lookup *ret_daemon)
         hs_sys_close(ret_daemon->sock);
         return false;
     }
-    ret_daemon->startup_interval_bytes = read_hint(path);
+    read_hint(path, ret_daemon);
     return true;
 }
 

@@ -9,7 +9,7 @@
  * The startup hint file beside the daemon's socket (fmt/ctl_layout.h) says whether to record from
  * the first allocation on.
  *
- * Threads   once, at start.
+ * Threads   at start, and later for bind.c: one at a time.
  * Fails     false: there is no daemon, and the process goes on unprofiled.
  */
 #pragma once
@@ -25,6 +25,7 @@ struct hs_daemon_lookup {
     int sock; /* connected; the caller closes it */
     char path[HS_CTL_PATH_MAX + 1];
     uint64_t startup_interval_bytes; /* 0: wait for a session */
+    const char *startup_heaps;       /* which ones, as text of HS_ENV_HEAPS; NULL: all */
 };
 
 /* Connects to the first trusted daemon of those that `env` and the defaults name. False: none. */

@@ -117,8 +117,8 @@ static void set_settings(const struct hs_env *env, const struct hs_collector_con
     hs_countdown_seed(hs_env_seed(env));
     keep_name(collector->name);
     is_following = env->follow_pid == 0;
-    if (env->heaps) {
-        hs_heaps_select(env->heaps);
+    if (collector->heaps || env->heaps) {
+        hs_heaps_select(collector->heaps ? collector->heaps : env->heaps);
     }
     hs_region_set_interval(collector->interval_bytes);
 }
