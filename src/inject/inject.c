@@ -45,6 +45,8 @@
 #define JUDGE_FIRST (-2)
 /* The flag by which libc's internal entry point recognizes a dlopen. */
 #define RTLD_MODE_DLOPEN INT32_MIN
+/* In the path of glibc's loader; "" for a program that its loader was told to start. */
+#define GLIBC_LOADER "/ld-linux"
 
 /* --- preparing -------------------------------------------------------------------------------- */
 
@@ -85,12 +87,35 @@ static void find_hold(struct hs_inject_session *s)
     s->hold.is_locked = find_in_libc(s, "statx") != 0 && find_in_libc(s, "arc4random") == 0;
 }
 
+/* Has the process executed another program since its memory was opened? */
+static bool is_other_program(const struct hs_inject_session *s)
+{
+    char byte;
+    return s->maps.count == 0 ||
+           hs_remote_memory_read(&s->memory, s->maps.items[0].start_va, &byte, 1) == -ESRCH;
+}
+
+/* Why the loader's list has no glibc. The list grows while a program starts: until libc is in it,
+ * only the loader tells which libc there will be. */
+static int find_why_no_glibc(struct hs_inject_session *s)
+{
+    const char *loader = s->objects.loader;
+    if (is_other_program(s)) {
+        return HS_INJECT_DIED;
+    }
+    bool is_loader_of_glibc = loader[0] == '\0' || strstr(loader, GLIBC_LOADER);
+    if (is_loader_of_glibc || !hs_remote_objects_are_settled(&s->memory, &s->objects)) {
+        return HS_INJECT_STARTING;
+    }
+    hs_inject_session_say(s, "its loader is %s", loader);
+    return HS_INJECT_OTHER_LIBC;
+}
+
 static int find_symbols(struct hs_inject_session *s)
 {
     struct hs_remote_symbol symbol = { 0 };
     if (find_in_libc(s, "gnu_get_libc_version") == 0) {
-        hs_inject_session_say(s, "its loader is %s", s->objects.loader);
-        return HS_INJECT_OTHER_LIBC;
+        return find_why_no_glibc(s);
     }
     s->syscall_va = find_in_libc(s, "syscall");
     s->errno_function_va = find_in_libc(s, "__errno_location");
@@ -129,14 +154,6 @@ static int find_return_chain(struct hs_inject_session *s)
                                        find_in_libc(s, "setcontext"))
                ? HS_INJECT_DONE
                : HS_INJECT_NO_RETURN_CHAIN;
-}
-
-/* Has the process executed another program since its memory was opened? */
-static bool is_other_program(const struct hs_inject_session *s)
-{
-    char byte;
-    return s->maps.count == 0 ||
-           hs_remote_memory_read(&s->memory, s->maps.items[0].start_va, &byte, 1) == -ESRCH;
 }
 
 static int prepare(struct hs_inject_session *s)

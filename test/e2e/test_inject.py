@@ -17,6 +17,7 @@ import threading
 import pytest
 from conftest import let_others_in
 from injecting import VALUE, build, descriptors, maps, running, status, tools_in, wait_for_call, wait_for_signals, words
+from preload import preloadable
 from waiting import let_time_pass, tracer_of, wait_for_computing, wait_for_state, wait_until
 
 KINDS = ["nanosleep", "clock_nanosleep", "poll", "ppoll", "select", "pselect", "epoll", "epoll_pwait",
@@ -552,6 +553,31 @@ def test_musl(inject, tmp_path):
         wait_for_call(program.pid)
         said = inject(program.pid)
         assert "not glibc" in said["words"] and "ld-musl" in said["detail"], said
+
+
+@contextlib.contextmanager
+def starting(sleepers, fifo):
+    """A program whose loader waits before it looks for libc: for the other end of a FIFO, which it takes for a library."""
+    os.mkfifo(fifo)
+    with running([sleepers, "nanosleep", "5000"], ready=None, env={**os.environ, "LD_PRELOAD": preloadable(fifo)},
+                 stderr=subprocess.DEVNULL) as program:
+        wait_until(lambda: pathlib.Path(f"/proc/{program.pid}/syscall").read_text().startswith("257 "), "it opens nothing")
+        yield program
+
+
+def test_while_its_loader_works(inject, sleepers, tmp_path):
+    """The loader's list has no libc yet: heapscope waits for it, and does not say that there is another one."""
+    with starting(sleepers, tmp_path / "fifo") as program:
+        assert "only just started" in inject(program.pid, "injected", "-p", 100)["words"]
+        threading.Timer(0.3, lambda: os.close(os.open(tmp_path / "fifo", os.O_WRONLY))).start()
+        assert_called(inject(program.pid, "injected", "-p", 20000))
+
+
+def test_ends_while_its_loader_works(inject, sleepers, tmp_path):
+    with starting(sleepers, tmp_path / "fifo") as program:
+        threading.Timer(0.3, program.kill).start()
+        words_of = inject(program.pid, "injected", "-p", 20000)["words"]
+        assert "ended meanwhile" in words_of or "ending" in words_of, words_of
 
 
 def test_started_by_its_loader(inject, sleepers):
