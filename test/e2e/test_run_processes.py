@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from conftest import clean_env
-from waiting import wait_until
+from waiting import PATIENCE_S, wait_for_dumps, wait_until
 
 PYTHON = "/usr/bin/python3"
 PRELUDE = "import array, ctypes, mmap, os, signal, socket, struct, subprocess, sys, time\n"
@@ -191,19 +191,22 @@ def test_no_follow_goes_through_exec(run):
     assert [p["name"] for p in done.report()["processes"]] == ["sh", "python3"]
 
 
-def test_scheduled_dumps(run):
-    code = "x = []\nfor i in range(10): x.append(bytes(100000)); time.sleep(0.1)"
-    done = run(python(code), "--dump-every", "200ms")
-    (process,) = done.report()["processes"]
-    assert 4 <= process["snapshot_count"] <= 8
-    live = [
-        done.report("--snapshot", i)["totals"]["live"]["bytes"]
-        for i in range(process["snapshot_count"])
-    ]
-    allocated = [
-        done.report("--snapshot", i)["totals"]["alloc"]["bytes"]
-        for i in range(process["snapshot_count"])
-    ]
+def test_scheduled_dumps(heapscope, dist, report, tmp_path):
+    """The program grows until it has been dumped ten times, however long that takes on a busy machine."""
+    file, stop = tmp_path / "run.pftrace", tmp_path / "stop"
+    code = f"x = []\nwhile not os.path.exists({str(stop)!r}): x.append(bytes(100000)); time.sleep(0.05)"
+    process = subprocess.Popen([dist / "bin" / "heapscope", "run", "-q", "-o", file, "--dump-every", "200ms", "--", *python(code)],
+                               env=clean_env())
+    try:
+        wait_for_dumps(heapscope, f"run.{process.pid}", 10)
+    finally:
+        stop.touch()
+        assert process.wait(PATIENCE_S) == 0
+    (recorded,) = report(file)["processes"]
+    count = recorded["snapshot_count"]
+    assert 10 <= count <= recorded["duration_seconds"] / 0.2 + 2
+    totals = [report(file, "--snapshot", i)["totals"] for i in range(count)]
+    live, allocated = ([one[key]["bytes"] for one in totals] for key in ("live", "alloc"))
     assert allocated == sorted(allocated)
     assert live[-2] > live[0] + 500_000
 

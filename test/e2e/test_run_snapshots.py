@@ -215,10 +215,12 @@ def test_ten_thousand_cuts(root):
     program = root / "build" / "debug" / "test" / "unit" / "test_cut"
     if not program.exists():
         pytest.skip("the unit tests are not built: ./dev test builds them")
-    done = subprocess.run([program, "40"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True, check=False, timeout=3600)
-    assert done.returncode == 0, done.stdout
-    found = re.findall(r": (\d+) of (\d+) snapshots bad", done.stdout)
-    assert len(found) == 10, done.stdout
-    assert [int(bad) for bad, _ in found] == [0] * 10
-    assert sum(int(count) for _, count in found) > 10000
+    total = 0
+    while total <= 10000:  # a busy machine takes fewer snapshots between a start and a kill
+        done = subprocess.run([program, "40"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, check=False, timeout=3600)
+        assert done.returncode == 0, done.stdout
+        found = re.findall(r": (\d+) of (\d+) snapshots bad", done.stdout)
+        assert len(found) == 10, done.stdout
+        assert [int(bad) for bad, _ in found] == [0] * 10
+        total += sum(int(count) for _, count in found)
