@@ -181,11 +181,12 @@ struct hs_attach_v1 {
     uint32_t collector_pid;
     uint64_t collector_start_ticks;
     uint32_t reserved[6];
-    /* Since region version 2; an older collector's argument ends here. */
     char heaps[HS_CTL_HEAPS_BYTES]; /* which heaps are recorded: as HS_ENV_HEAPS; "": all */
 };
 
-#define HS_ATTACH_BYTES_FIRST 192U /* sizeof(struct hs_attach_v1) of region version 1 */
+/* A collector whose argument is shorter reads regions of version 1 only: its argument ends before
+ * `heaps`. For -EINVAL such a collector says that the client is of another version. */
+#define HS_ATTACH_BYTES_MIN 3152U
 
 /* Argument of HS_DETACH_ENTRY. */
 struct hs_detach_v1 {
@@ -288,9 +289,9 @@ struct hs_detour_request_v1 {
 _Static_assert(sizeof(struct hs_detour_row_v1) == 80 && sizeof(struct hs_detour_request_v1) == 4648,
                "layout v1");
 
-_Static_assert(offsetof(struct hs_attach_v1, heaps) == HS_ATTACH_BYTES_FIRST &&
-                   sizeof(struct hs_attach_v1) == 3152 && sizeof(struct hs_detach_v1) == 64 &&
-                   sizeof(struct hs_refresh_v1) == 64,
+_Static_assert(offsetof(struct hs_attach_v1, heaps) == 192 &&
+                   sizeof(struct hs_attach_v1) == HS_ATTACH_BYTES_MIN &&
+                   sizeof(struct hs_detach_v1) == 64 && sizeof(struct hs_refresh_v1) == 64,
                "layout v1");
 
 /* The startup hint file: a file beside a daemon's socket, SOCKET.board. It is replaced as a whole

@@ -147,6 +147,11 @@ static int64_t carry_out(const struct order *order, struct answer *answer)
                                                 .flags = HS_ATTACH_TAKE_OVER,
                                                 .interval_bytes = order->number };
         return entry_attach(&answer->attach);
+    case 'O': /* a collector that reads regions of version 1 only */
+        answer->attach =
+            (struct hs_attach_v1){ .attach_bytes = offsetof(struct hs_attach_v1, heaps),
+                                   .interval_bytes = order->number };
+        return entry_attach(&answer->attach);
     case 'D': {
         int err = entry_detach(&detach);
         answer->attach.slot_count = detach.slot_count;
@@ -322,6 +327,21 @@ static void test_is_exact(void **state)
     assert_true(snap->alloc.bytes == 1000 + 50 + 77);
     assert_true(snap->peak.bytes == 1000 + 77);
     hs_snapshot_free(snap);
+    stop(&t);
+}
+
+/* An older heapscope gets the error for which it tells its user to restart the program. */
+static void test_older_collector(void **state)
+{
+    (void)state;
+    struct target t;
+    start(&t);
+    assert_int_equal(tell(&t, 'O', 1), -EINVAL);
+    assert_int_equal(t.answer.attach.slot_count, 0);
+    assert_int_equal(tell(&t, 'D', 0), -ENOENT); /* nothing has changed */
+    attach(&t, 'A', 1);
+    tell(&t, 'a', 0);
+    assert_live(&t, 1000, 6);
     stop(&t);
 }
 
@@ -521,8 +541,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_is_exact),        cmocka_unit_test(test_once_at_a_time),
-        cmocka_unit_test(test_again_and_again), cmocka_unit_test(test_under_fire),
-        cmocka_unit_test(test_later_library),   cmocka_unit_test(test_another_session),
+        cmocka_unit_test(test_older_collector), cmocka_unit_test(test_again_and_again),
+        cmocka_unit_test(test_under_fire),      cmocka_unit_test(test_later_library),
+        cmocka_unit_test(test_another_session),
     };
     if (IS_ASAN) {
         puts("skipped: the client leaves programs with AddressSanitizer alone");

@@ -90,7 +90,7 @@ static int attach(struct hs_attach_v1 *args)
         .root_pid = hs_sys_getpid(),
         .follow_pid = args->flags & HS_ATTACH_FOLLOW ? 0 : UINT32_MAX,
         .exec_path = "",
-        .heaps = args->attach_bytes >= sizeof(*args) ? args->heaps : "",
+        .heaps = args->heaps,
     };
     struct hs_patch_counts counts = { 0, 0 };
     struct hs_detach_v1 unused;
@@ -166,12 +166,10 @@ HS_EXPORT int heapscope_attach_v1(void *arg)
 {
     struct hs_attach_v1 *args = arg;
     int old_errno = errno;
-    if (args->attach_bytes < HS_ATTACH_BYTES_FIRST || args->interval_bytes == 0) {
+    if (args->attach_bytes < HS_ATTACH_BYTES_MIN || args->interval_bytes == 0) {
         return -EINVAL;
     }
-    if (args->attach_bytes >= sizeof(*args)) {
-        args->heaps[sizeof(args->heaps) - 1] = '\0';
-    }
+    args->heaps[sizeof(args->heaps) - 1] = '\0';
     args->region_fd = -1;
     args->collector[sizeof(args->collector) - 1] = '\0';
     struct locked_call locked = { .args = args };
