@@ -339,3 +339,29 @@ def node_modules(root):
         if not (folder / "node_modules" / "speedscope").exists():
             fetch_node_modules(folder)
     return folder
+
+
+# --- programs that are linked with the client: binding.py, which needs this file
+
+
+@pytest.fixture
+def link(target, dist):
+    """link("bound", ORDER): the program, linked with these libraries."""
+    from binding import ORDERS, compile_with
+    return lambda name, order="first", *flags: compile_with(target, dist, name, ORDERS[order], *flags)
+
+
+@pytest.fixture
+def api_only(target, dist):
+    """The program with the API's library, which has no client."""
+    from binding import compile_with
+    return compile_with(target, dist, "bound", ["-lheapscope"])
+
+
+@pytest.fixture
+def start_bound(tmp_path):
+    """start_bound(PROGRAM, **ENV): starts one, which looks for a daemon at tmp_path / "sock"."""
+    from binding import Programs
+    programs = Programs(tmp_path)
+    yield programs.start
+    programs.end_all()

@@ -8,30 +8,11 @@ import shutil
 import signal
 
 import pytest
-from binding import ORDERS, OWN, Programs, compile_with, kept_descriptors, own_figures
+from binding import ORDERS, OWN, kept_descriptors, own_figures
 from daemon import Daemon
 from preload import preloadable
 from resident import need_ptrace
 from waiting import PATIENCE_S, let_time_pass, wait_until
-
-
-@pytest.fixture
-def link(target, dist):
-    """link("bound", ORDER): the program, linked with these libraries."""
-    return lambda name, order="first", *flags: compile_with(target, dist, name, ORDERS[order], *flags)
-
-
-@pytest.fixture
-def api_only(target, dist):
-    """The program with the API's library, which has no client."""
-    return compile_with(target, dist, "bound", ["-lheapscope"])
-
-
-@pytest.fixture
-def start(tmp_path):
-    programs = Programs(tmp_path)
-    yield programs.start
-    programs.end_all()
 
 
 @pytest.fixture
@@ -69,9 +50,9 @@ def wait_for(daemon, program):
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_exact_from_the_first_allocation(make_daemon, link, start, snapshot, order):
+def test_exact_from_the_first_allocation(make_daemon, link, start_bound, snapshot, order):
     daemon = make_daemon()
-    program = start(link("bound", order))
+    program = start_bound(link("bound", order))
     program.tell("keep 300")
     program.tell("drop 100")
     wait_for(daemon, program)
@@ -82,9 +63,9 @@ def test_exact_from_the_first_allocation(make_daemon, link, start, snapshot, ord
 
 
 @pytest.mark.parametrize("flags", [(), ("-static-libstdc++", "-static-libgcc")], ids=["shared", "static"])
-def test_operators_of_cxx(make_daemon, link, start, snapshot, flags):
+def test_operators_of_cxx(make_daemon, link, start_bound, snapshot, flags):
     daemon = make_daemon()
-    program = start(link("bound_new", "first", *flags))
+    program = start_bound(link("bound_new", "first", *flags))
     assert program.process.stdout.readline() == "ready\n"
     wait_for(daemon, program)
     assert snapshot(daemon, program.pid) == (1064, 2, 3464, 102)
@@ -92,18 +73,18 @@ def test_operators_of_cxx(make_daemon, link, start, snapshot, flags):
     assert program.process.wait(PATIENCE_S) == 0
 
 
-def test_default_interval(make_daemon, link, start):
+def test_default_interval(make_daemon, link, start_bound):
     daemon = make_daemon()
-    program = start(link("bound"), interval=None)
+    program = start_bound(link("bound"), interval=None)
     wait_for(daemon, program)
     assert daemon.client(program.pid)["interval_bytes"] == 4096
     assert program.tell("stats").split()[2] == "0"
 
 
-def test_by_name_and_by_koid(make_daemon, link, start, snapshot):
+def test_by_name_and_by_koid(make_daemon, link, start_bound, snapshot):
     daemon = make_daemon()
     path = link("bound")
-    program = start(path)
+    program = start_bound(path)
     wait_for(daemon, program)
     assert snapshot(daemon, program.pid, "--by-name", os.path.basename(path)) == program.truth()
     assert snapshot(daemon, program.pid, "--by-koid", program.pid) == program.truth()
@@ -114,9 +95,9 @@ def test_by_name_and_by_koid(make_daemon, link, start, snapshot):
 
 
 @pytest.mark.parametrize("way", ["poll", "keep 64", "stats"])
-def test_daemon_comes_later(make_daemon, link, start, snapshot, way):
+def test_daemon_comes_later(make_daemon, link, start_bound, snapshot, way):
     """The client finds it by calls of the API and by samples, and nothing is lost."""
-    program = start(link("bound"))
+    program = start_bound(link("bound"))
     program.tell("keep 300")
     kept = kept_descriptors(program.pid)
     assert len(kept) == 1 and kept[0] >= 1000
@@ -140,12 +121,12 @@ ENDS = {"SIGTERM": ([], signal.SIGTERM), "SIGKILL": (["--keep", "0s"], signal.SI
 
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("way", ["poll", "keep 64", "stats"])
-def test_daemon_follows_another(make_daemon, link, start, snapshot, end, way):
+def test_daemon_follows_another(make_daemon, link, start_bound, snapshot, end, way):
     """What the first daemon had is not lost, nor what was recorded between them."""
     options, by = ENDS[end]
     daemon = make_daemon(*options)
     path = link("bound")
-    program = start(path)
+    program = start_bound(path)
     program.tell("keep 300")
     wait_for(daemon, program)
     assert snapshot(daemon, program.pid) == (31000, 301, 31000, 301)
@@ -166,11 +147,11 @@ def test_daemon_follows_another(make_daemon, link, start, snapshot, end, way):
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_session_of_a_daemon_that_ended(make_daemon, link, start, snapshot, end):
+def test_session_of_a_daemon_that_ended(make_daemon, link, start_bound, snapshot, end):
     """Its interval and its heaps end with the daemon, however that ends."""
     options, by = ENDS[end]
     daemon = make_daemon(*options)
-    program = start(link("bound"))
+    program = start_bound(link("bound"))
     program.tell("keep 300")
     wait_for(daemon, program)
     daemon.begin("-p", program.pid, "-i", "1000000")
@@ -186,10 +167,10 @@ def test_session_of_a_daemon_that_ended(make_daemon, link, start, snapshot, end)
     assert snapshot(daemon, program.pid)[:2] == (live + 30000, count + 300)
 
 
-def test_one_target_for_each_process(make_daemon, link, start, snapshot):
+def test_one_target_for_each_process(make_daemon, link, start_bound, snapshot):
     """A process whose hello waits in a queue sends another one; the daemon takes the region once."""
     daemon = make_daemon()
-    program = start(link("bound"))
+    program = start_bound(link("bound"))
     wait_for(daemon, program)
     daemon.end()
     daemon.start()
@@ -206,10 +187,10 @@ def test_one_target_for_each_process(make_daemon, link, start, snapshot):
     assert snapshot(daemon, program.pid) == program.truth()
 
 
-def test_idle_process_after_a_restart(make_daemon, link, start):
+def test_idle_process_after_a_restart(make_daemon, link, start_bound):
     """Nothing of ours runs in it: the command says what it waits for."""
     daemon = make_daemon()
-    program = start(link("bound"))
+    program = start_bound(link("bound"))
     wait_for(daemon, program)
     daemon.end()
     done = daemon.ask("snapshot", "-p", program.pid)
@@ -219,9 +200,9 @@ def test_idle_process_after_a_restart(make_daemon, link, start):
     assert done.returncode == 1 and "has found no daemon since this one started" in done.stderr, done.stderr
 
 
-def test_program_that_closes_everything(make_daemon, link, start):
+def test_program_that_closes_everything(make_daemon, link, start_bound):
     """It loses the way to a daemon, and nothing else."""
-    program = start(link("bound"))
+    program = start_bound(link("bound"))
     program.tell("close")
     make_daemon()
     let_time_pass(1.1, "the client looks for a daemon once a second")
@@ -231,9 +212,9 @@ def test_program_that_closes_everything(make_daemon, link, start):
     assert program.end() == 3
 
 
-def test_not_profileable(make_daemon, link, start):
+def test_not_profileable(make_daemon, link, start_bound):
     daemon = make_daemon()
-    program = start(link("bound"), HEAPSCOPE_PROFILEABLE="0")
+    program = start_bound(link("bound"), HEAPSCOPE_PROFILEABLE="0")
     assert program.tell("bind 1 -") == str(-errno.EPERM)
     assert program.tell("stats") == str(-errno.ENOTCONN)
     assert daemon.list()["clients"] == [] and kept_descriptors(program.pid) == []
@@ -242,25 +223,25 @@ def test_not_profileable(make_daemon, link, start):
 # --- what other commands say ---
 
 
-def test_commands_say_what_is_missing(link, start, heapscope):
-    program = start(link("bound"))
+def test_commands_say_what_is_missing(link, start_bound, heapscope):
+    program = start_bound(link("bound"))
     done = heapscope("snapshot", "-p", program.pid)
     assert done.returncode == 1 and "records without a session, and has found no daemon yet" in done.stderr
     said = heapscope("doctor", program.pid)
     assert "start heapscoped" in said.stdout, said.stdout + said.stderr
 
 
-def test_doctor_knows_both_libraries(link, start, heapscope, dist):
-    program = start(link("bound"), LD_PRELOAD=preloadable(dist / "lib" / "libheapscope_preload.so"))
+def test_doctor_knows_both_libraries(link, start_bound, heapscope, dist):
+    program = start_bound(link("bound"), LD_PRELOAD=preloadable(dist / "lib" / "libheapscope_preload.so"))
     program.tell("keep 1")
     said = heapscope("doctor", program.pid)
     assert "both of heapscope's libraries are loaded" in said.stdout, said.stdout + said.stderr
 
 
-def test_attach_says_who_records(link, start, heapscope, tmp_path):
+def test_attach_says_who_records(link, start_bound, heapscope, tmp_path):
     """The process has its client already: no second one is loaded, and nothing is thrown away."""
     need_ptrace()
-    program = start(link("bound"))
+    program = start_bound(link("bound"))
     program.tell("keep 300")
     done = heapscope("attach", program.pid, "-d", "1s", "-o", tmp_path / "attached.pftrace")
     assert done.returncode == 1 and "start heapscoped" in done.stderr, done.stderr
@@ -271,9 +252,9 @@ def test_attach_says_who_records(link, start, heapscope, tmp_path):
 # --- heapscope_bind ---
 
 
-def test_bind_in_a_linked_program(make_daemon, link, start, snapshot):
+def test_bind_in_a_linked_program(make_daemon, link, start_bound, snapshot):
     daemon = make_daemon()
-    program = start(link("bound"))
+    program = start_bound(link("bound"))
     assert program.tell("bind 1 -") == "0"
     assert program.tell("bind 1 -") == str(-errno.EALREADY)
     assert program.tell("stats") == "1000 0 1"
@@ -281,9 +262,9 @@ def test_bind_in_a_linked_program(make_daemon, link, start, snapshot):
     assert snapshot(daemon, program.pid) == program.truth()
 
 
-def test_bind_changes_the_interval(make_daemon, link, start, report, tmp_path):
+def test_bind_changes_the_interval(make_daemon, link, start_bound, report, tmp_path):
     daemon = make_daemon()
-    program = start(link("bound"), interval=None)
+    program = start_bound(link("bound"), interval=None)
     assert program.tell("bind 1 -") == "0"
     program.tell("keep 300")
     assert program.tell("stats").split()[2] == "0"  # what came before was sampled
@@ -295,9 +276,9 @@ def test_bind_changes_the_interval(make_daemon, link, start, report, tmp_path):
     assert sum(row["self"]["count"] for row in rows if row["function"] in OWN) >= 300
 
 
-def test_bind_with_a_socket(make_daemon, link, start, snapshot, tmp_path):
+def test_bind_with_a_socket(make_daemon, link, start_bound, snapshot, tmp_path):
     daemon = make_daemon()
-    program = start(link("bound"), HEAPSCOPE_SOCKET=tmp_path / "nobody")
+    program = start_bound(link("bound"), HEAPSCOPE_SOCKET=tmp_path / "nobody")
     assert program.tell("bind 0 relative") == str(-errno.EINVAL)
     assert program.tell("bind 0 /" + "x" * 200) == str(-errno.EINVAL)
     assert program.tell(f"bind 0 {daemon.socket}") == "0"
@@ -305,19 +286,19 @@ def test_bind_with_a_socket(make_daemon, link, start, snapshot, tmp_path):
     assert snapshot(daemon, program.pid) == program.truth()
 
 
-def test_bind_elsewhere_comes_too_late(make_daemon, link, start, tmp_path):
+def test_bind_elsewhere_comes_too_late(make_daemon, link, start_bound, tmp_path):
     daemon = make_daemon()
-    program = start(link("bound"))
+    program = start_bound(link("bound"))
     wait_for(daemon, program)
     assert program.tell(f"bind 0 {tmp_path / 'other'}") == str(-errno.EISCONN)
     assert program.tell("bind 0 -") == "0"
 
 
 @pytest.mark.parametrize("when", ["before", "later"])
-def test_bind_in_a_preloaded_program(dist, make_daemon, api_only, start, snapshot, when):
+def test_bind_in_a_preloaded_program(dist, make_daemon, api_only, start_bound, snapshot, when):
     """Recorded from the call on: dormant before it, or idle without a daemon."""
     daemon = make_daemon() if when == "before" else None
-    program = start(api_only, interval=None, LD_PRELOAD=preloadable(dist / "lib" / "libheapscope_preload.so"))
+    program = start_bound(api_only, interval=None, LD_PRELOAD=preloadable(dist / "lib" / "libheapscope_preload.so"))
     program.tell("keep 50")
     assert program.tell("bind 1 -") == "0"
     program.tell("keep 300")
@@ -329,18 +310,18 @@ def test_bind_in_a_preloaded_program(dist, make_daemon, api_only, start, snapsho
     assert program.end() == 3
 
 
-def test_preloaded_with_an_interval(dist, make_daemon, api_only, start, snapshot):
+def test_preloaded_with_an_interval(dist, make_daemon, api_only, start_bound, snapshot):
     daemon = make_daemon()
-    program = start(api_only, LD_PRELOAD=preloadable(dist / "lib" / "libheapscope_preload.so"))
+    program = start_bound(api_only, LD_PRELOAD=preloadable(dist / "lib" / "libheapscope_preload.so"))
     program.tell("keep 300")
     wait_for(daemon, program)
     assert snapshot(daemon, program.pid) == program.truth()
 
 
-def test_one_client_only(dist, make_daemon, link, start, snapshot):
+def test_one_client_only(dist, make_daemon, link, start_bound, snapshot):
     """The preloaded library comes first; what the other one would record twice is recorded once."""
     daemon = make_daemon()
-    program = start(link("bound"), LD_PRELOAD=preloadable(dist / "lib" / "libheapscope_preload.so"))
+    program = start_bound(link("bound"), LD_PRELOAD=preloadable(dist / "lib" / "libheapscope_preload.so"))
     program.tell("keep 300")
     wait_for(daemon, program)
     assert len(daemon.list()["clients"]) == 1
@@ -353,9 +334,9 @@ def test_one_client_only(dist, make_daemon, link, start, snapshot):
 # --- sessions, forks, ends ---
 
 
-def test_session_gives_back_what_it_took(make_daemon, link, start, snapshot, report):
+def test_session_gives_back_what_it_took(make_daemon, link, start_bound, snapshot, report):
     daemon = make_daemon()
-    program = start(link("bound"))
+    program = start_bound(link("bound"))
     program.tell("keep 300")
     wait_for(daemon, program)
     session = daemon.begin("-p", program.pid, "-i", "1")
@@ -368,10 +349,10 @@ def test_session_gives_back_what_it_took(make_daemon, link, start, snapshot, rep
     assert snapshot(daemon, program.pid) == program.truth() == (21000, 201, 41000, 401)
 
 
-def test_session_of_another_interval(make_daemon, link, start, tmp_path, report):
+def test_session_of_another_interval(make_daemon, link, start_bound, tmp_path, report):
     """Its samples stay, and no figure is called exact any more."""
     daemon = make_daemon()
-    program = start(link("bound"))
+    program = start_bound(link("bound"))
     wait_for(daemon, program)
     daemon.begin("-p", program.pid, "-i", "1000000")
     program.tell("keep 1")
@@ -384,11 +365,11 @@ def test_session_of_another_interval(make_daemon, link, start, tmp_path, report)
     assert "exact" not in text, text
 
 
-def test_session_that_waits_takes_it_from_its_start(make_daemon, link, start, report):
+def test_session_that_waits_takes_it_from_its_start(make_daemon, link, start_bound, report):
     daemon = make_daemon()
     path = link("bound")
     session = daemon.begin("-n", os.path.basename(path), "-i", "1")
-    program = start(path)
+    program = start_bound(path)
     program.tell("keep 300")
     wait_for(daemon, program)
     assert daemon.client(program.pid)["session"] == session
@@ -398,9 +379,9 @@ def test_session_that_waits_takes_it_from_its_start(make_daemon, link, start, re
 
 
 @pytest.mark.parametrize("when", ["before", "later"])
-def test_forked_child_is_bound(make_daemon, link, start, snapshot, when):
+def test_forked_child_is_bound(make_daemon, link, start_bound, snapshot, when):
     daemon = make_daemon() if when == "before" else None
-    program = start(link("bound"))
+    program = start_bound(link("bound"))
     program.tell("keep 300")
     child = int(program.tell("fork"))
     program.tell("keep 20")
@@ -413,9 +394,9 @@ def test_forked_child_is_bound(make_daemon, link, start, snapshot, when):
         assert snapshot(daemon, program.pid)[:2] == (31000, 301)
 
 
-def test_executed_program_is_bound(make_daemon, link, start, snapshot):
+def test_executed_program_is_bound(make_daemon, link, start_bound, snapshot):
     daemon = make_daemon()
-    program = start(link("bound"))
+    program = start_bound(link("bound"))
     program.tell("keep 300")
     wait_for(daemon, program)
     program.tell("exec")
@@ -433,12 +414,12 @@ class Storing(Daemon):
 
 
 @pytest.mark.parametrize("when", ["before", "later"])
-def test_named_snapshot_and_kill(dist, heapscope, link, start, report, tmp_path, when):
+def test_named_snapshot_and_kill(dist, heapscope, link, start_bound, report, tmp_path, when):
     """A bound process asks for a snapshot of itself, and leaves its last state when it is killed."""
     folder = tmp_path / "stored"
     folder.mkdir()
     daemon = Storing(dist, heapscope, report, folder) if when == "before" else None
-    program = start(link("bound"), HEAPSCOPE_SOCKET=folder / "sock")
+    program = start_bound(link("bound"), HEAPSCOPE_SOCKET=folder / "sock")
     try:
         program.tell("keep 300")
         if when == "later":
@@ -463,14 +444,14 @@ def test_named_snapshot_and_kill(dist, heapscope, link, start, report, tmp_path,
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_named_snapshot_finds_the_next_daemon(dist, heapscope, link, start, report, tmp_path, end):
+def test_named_snapshot_finds_the_next_daemon(dist, heapscope, link, start_bound, report, tmp_path, end):
     """At once: not only when a second has passed."""
     folder = tmp_path / "stored"
     folder.mkdir()
     options, by = ENDS[end]
     daemon = Storing(dist, heapscope, report, folder, options)
     try:
-        program = start(link("bound"), HEAPSCOPE_SOCKET=folder / "sock")
+        program = start_bound(link("bound"), HEAPSCOPE_SOCKET=folder / "sock")
         program.tell("keep 300")
         wait_for(daemon, program)
         daemon.end(by)
@@ -485,9 +466,9 @@ def test_named_snapshot_finds_the_next_daemon(dist, heapscope, link, start, repo
         daemon.stop_all()
 
 
-def test_next_daemon_has_it(make_daemon, link, start, snapshot):
+def test_next_daemon_has_it(make_daemon, link, start_bound, snapshot):
     daemon = make_daemon()
-    program = start(link("bound"))
+    program = start_bound(link("bound"))
     program.tell("keep 300")
     wait_for(daemon, program)
     daemon.end(signal.SIGKILL)
@@ -501,20 +482,20 @@ def test_next_daemon_has_it(make_daemon, link, start, snapshot):
     assert snapshot(daemon, program.pid) == program.truth()
 
 
-def test_policy_forbids(make_daemon, link, start, tmp_path):
+def test_policy_forbids(make_daemon, link, start_bound, tmp_path):
     # A condition of a policy ends at a blank, and this folder's path may have one.
     path = shutil.copy(link("bound"), tmp_path / "bound")
     policy = tmp_path / "policy.conf"
     policy.write_text(f"never exe={path}\n")
     daemon = make_daemon("--policy", str(policy))
-    program = start(path)
+    program = start_bound(path)
     wait_for(daemon, program)
     assert daemon.client(program.pid)["is_dormant"] and "may not record without a session" in daemon.text()
     assert program.tell("bind 1 -") == str(-errno.EPERM)
     policy.write_text("")
     os.kill(daemon.pid, signal.SIGHUP)
     wait_until(lambda: "0 rules" in daemon.text())
-    other = start(path)
+    other = start_bound(path)
     wait_for(daemon, other)
     assert daemon.client(other.pid)["session"] == "(bound)" and daemon.client(program.pid)["is_dormant"]
     policy.write_text(f"never exe={path}\n")

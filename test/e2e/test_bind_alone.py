@@ -5,31 +5,12 @@ import subprocess
 
 import pytest
 from conftest import clean_env
-from binding import ORDERS, Programs, compile_with, own_figures
-
-
-@pytest.fixture
-def link(target, dist):
-    """link("bound", ORDER): the program, linked with these libraries."""
-    return lambda name, order="first", *flags: compile_with(target, dist, name, ORDERS[order], *flags)
-
-
-@pytest.fixture
-def api_only(target, dist):
-    """The program with the API's library, which has no client."""
-    return compile_with(target, dist, "bound", ["-lheapscope"])
-
-
-@pytest.fixture
-def start(tmp_path):
-    programs = Programs(tmp_path)
-    yield programs.start
-    programs.end_all()
+from binding import own_figures
 
 
 @pytest.mark.parametrize("order", ["first", "behind libc", "behind jemalloc"])
-def test_no_daemon(link, start, order):
-    program = start(link("bound", order))
+def test_no_daemon(link, start_bound, order):
+    program = start_bound(link("bound", order))
     before = int(program.tell("stats").split()[0])
     program.tell("keep 300")
     program.tell("drop 100")
@@ -38,7 +19,7 @@ def test_no_daemon(link, start, order):
     assert program.end() == 3
 
 
-def test_loaded_later(link, start, dist, tmp_path):
+def test_loaded_later(link, start_bound, dist, tmp_path):
     """A library that a program opens with dlopen() records nothing, and says so."""
     source = tmp_path / "opens.c"
     source.write_text("""#include <dlfcn.h>
@@ -69,8 +50,8 @@ def test_pkg_config(dist, tmp_path):
     assert subprocess.run([tmp_path / "linked"], env=clean_env(HEAPSCOPE_SOCKET=tmp_path / "none"), check=False).returncode == 0
 
 
-def test_no_client(api_only, start):
-    assert start(api_only).tell("bind 1 -") == str(-errno.ENOTCONN)
+def test_no_client(api_only, start_bound):
+    assert start_bound(api_only).tell("bind 1 -") == str(-errno.ENOTCONN)
 
 
 @pytest.mark.parametrize("order", ["first", "behind jemalloc"])

@@ -74,6 +74,25 @@ static inline void process_init(struct process *p, const char *name, uint64_t in
     p->w.header->start_mono_ns = now_ns();
 }
 
+/* A process that has recorded, by a player of its own: room for 64 blocks. Returns the first of its
+ * stacks. */
+static inline uint32_t process_init_playing(struct process *p, struct player *player,
+                                            const char *name, uint32_t stack_count)
+{
+    process_init(p, name, 4096);
+    p->w.header->interval_bytes[1] = 4096;
+    player_init(player, &p->w, 1, 0, 64);
+    p->w.header->sections[HS_SECTION_RECORDS].count = 64;
+    return region_writer_stacks(&p->w, stack_count);
+}
+
+/* One that has one block, of 5000 bytes. */
+static inline void process_init_with_block(struct process *p, struct player *player)
+{
+    uint32_t stack = process_init_playing(p, player, "prog", 1);
+    player_birth(player, stack, 5000, 0);
+}
+
 static inline void process_end(struct process *p)
 {
     kill(p->pid, SIGKILL);
@@ -86,19 +105,24 @@ static inline void process_deinit(struct process *p)
     region_writer_deinit(&p->w);
 }
 
-static inline int try_announce(struct hs_hub *hub, const struct process *p, pid_t pid, uid_t uid)
+/* `flags`: enum hs_hello_flag. */
+static inline int announce_with(struct hs_hub *hub, const struct process *p, pid_t pid, uid_t uid,
+                                uint32_t flags)
 {
     struct hs_pending_client pending = {
-        .hello = { .magic = HS_HELLO_MAGIC,
-                   .flags =
-                       p->w.control->interval_bytes || p->has_switched_off ? 0 : HS_HELLO_DORMANT,
-                   .region_bytes = p->w.file_bytes },
+        .hello = { .magic = HS_HELLO_MAGIC, .flags = flags, .region_bytes = p->w.file_bytes },
         .region_fd = region_writer_dup(&p->w),
         .pidfd = pid ? (int)syscall(SYS_pidfd_open, pid, 0) : -1,
         .pid = pid,
         .uid = uid,
     };
     return hs_hub_take_client(hub, &pending, now_ns());
+}
+
+static inline int try_announce(struct hs_hub *hub, const struct process *p, pid_t pid, uid_t uid)
+{
+    bool is_dormant = !p->w.control->interval_bytes && !p->has_switched_off;
+    return announce_with(hub, p, pid, uid, is_dormant ? HS_HELLO_DORMANT : 0);
 }
 
 static inline void announce_as(struct hs_hub *hub, struct process *p, uid_t uid)

@@ -39,14 +39,8 @@ static void on_keep(void *ctx, struct hs_target *target, const struct hs_snapsho
 /* A process of 5000 live bytes announces itself as bound. */
 static void announce_bound(struct bound *bound)
 {
-    struct process *p = &bound->process;
-    struct hs_pending_client pending = { .hello = { .magic = HS_HELLO_MAGIC,
-                                                    .flags = HS_HELLO_BOUND,
-                                                    .region_bytes = p->w.file_bytes },
-                                         .region_fd = region_writer_dup(&p->w),
-                                         .pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0),
-                                         .pid = p->pid };
-    assert_int_equal(hs_hub_take_client(bound->world.hub, &pending, now_ns()), 0);
+    const struct process *p = &bound->process;
+    assert_int_equal(announce_with(bound->world.hub, p, p->pid, 0, HS_HELLO_BOUND), 0);
 }
 
 static void bound_init(struct bound *bound, bool has_policy)
@@ -57,14 +51,8 @@ static void bound_init(struct bound *bound, bool has_policy)
                                           .on_keep = on_keep,
                                           .may_bind = has_policy ? may_bind : NULL,
                                           .ctx = bound };
-    struct process *p = &bound->process;
     assert_int_equal(hs_hub_new(&config, &bound->world.hub), 0);
-    process_init(p, "prog", 4096);
-    p->w.header->interval_bytes[1] = 4096;
-    uint32_t stack = region_writer_stacks(&p->w, 1);
-    player_init(&bound->player, &p->w, 1, 0, 64);
-    p->w.header->sections[HS_SECTION_RECORDS].count = 64;
-    player_birth(&bound->player, stack, 5000, 0);
+    process_init_with_block(&bound->process, &bound->player);
 }
 
 static void bound_deinit(struct bound *bound)

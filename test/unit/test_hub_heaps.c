@@ -114,17 +114,14 @@ static void test_what_was_recorded_too_early(void **state)
     world_init(&world);
     const struct hs_session_settings settings = settings_of("arena", HS_INTERVAL_SAME, true);
     struct hs_session *session = start(&world, &trace, &settings, "hs-early", 0);
-    process_init(&p, "hs-early", 4096);
     static const char *const names[] = { "arena", "pool", "carved" };
-    uint32_t first = region_writer_stacks(&p.w, 4);
+    uint32_t first = process_init_playing(&p, &player, "hs-early", 4);
     for (unsigned i = 0; i < 3; i++) {
         uint8_t heap_id =
             region_writer_heap(&p.w, names[i], HS_HEAP_NAMED | (i == 2 ? HS_HEAP_CARVED : 0U));
         struct hs_stack_v1 *stack = region_writer_at(&p.w, HS_SECTION_STACKS, first + 1 + i);
         stack->heap_id = heap_id;
     }
-    player_init(&player, &p.w, 0, 0, 64);
-    p.w.header->sections[HS_SECTION_RECORDS].count = 64;
     for (uint32_t i = 0; i < 4; i++) {
         player_birth(&player, first + i, 1000 * (i + 1), 0);
     }

@@ -49,16 +49,6 @@ static void kept_init(struct kept *kept)
     assert_int_equal(hs_hub_new(&config, &kept->world.hub), 0);
 }
 
-/* A process of 5000 live bytes. */
-static void process_with_block(struct process *p, struct player *player)
-{
-    process_init(p, "prog", 4096);
-    uint32_t stack = region_writer_stacks(&p->w, 1);
-    player_init(player, &p->w, 1, 0, 64);
-    p->w.header->sections[HS_SECTION_RECORDS].count = 64;
-    player_birth(player, stack, 5000, 0);
-}
-
 /* The answer to a request of the first target; 1: none. */
 static int ask_as(struct hs_hub *hub, const char *name, bool is_waiting, bool is_stranger)
 {
@@ -93,7 +83,7 @@ static void test_a_process_asks(void **state)
     struct player player;
     struct trace trace;
     kept_init(&kept);
-    process_with_block(&p, &player);
+    process_init_with_block(&p, &player);
     struct hs_session *session = start(&kept.world, &trace, &starting, "prog", 0);
     announce(kept.world.hub, &p);
     assert_int_equal(ask_as(kept.world.hub, "no target yet", true, true), -EAGAIN);
@@ -130,7 +120,7 @@ static void test_a_region_that_cannot_be_read(void **state)
     struct player player;
     struct trace trace;
     kept_init(&kept);
-    process_with_block(&p, &player);
+    process_init_with_block(&p, &player);
     struct hs_session *session = start(&kept.world, &trace, &starting, "prog", 0);
     announce(kept.world.hub, &p);
     p.w.control->epoch = UINT64_MAX;
@@ -164,7 +154,7 @@ static void test_what_an_end_leaves(void **state)
         struct player player;
         struct trace trace;
         kept_init(&kept);
-        process_with_block(&p, &player);
+        process_init_with_block(&p, &player);
         struct hs_session *session = start(&kept.world, &trace, &starting, "prog", 0);
         announce(kept.world.hub, &p);
         hs_registry_end(&kept.world.hub->registry, p.pid, now_ns(), cases[i].kind, cases[i].value);

@@ -222,11 +222,9 @@ struct examined {
 static uint32_t examine(void *ctx, uint32_t hash, uint32_t id)
 {
     struct examined *examined = ctx;
-    bool is_record = id < hs_region.header->sections[HS_SECTION_RECORDS].count;
-    const struct hs_record_v1 *record = is_record ? hs_region_record(id) : NULL;
+    const struct hs_record_v1 *record = hs_region_alive_record(id);
     examined->count++;
-    examined->is_valid &= record && HS_RECORD_STATE(record->word) == HS_RECORD_ALIVE &&
-                          hs_heap_hash(hs_region_heap_of(record), record->addr) == hash &&
+    examined->is_valid &= record && hs_heap_hash(hs_region_heap_of(record), record->addr) == hash &&
                           hs_heap_filter_test(hash);
     return id;
 }
@@ -238,14 +236,7 @@ bool hs_heap_blocks_is_valid(void)
         return examined.is_valid;
     }
     hs_index_renumber(&index_of_blocks, examine, &examined);
-    uint64_t alive_count = 0;
-    uint64_t record_count = hs_region.header->sections[HS_SECTION_RECORDS].count;
-    for (uint32_t id = 0; id < record_count; id++) {
-        const struct hs_record_v1 *record = hs_region_record(id);
-        alive_count += record && HS_RECORD_STATE(record->word) == HS_RECORD_ALIVE &&
-                       hs_region_heap_of(record) != 0;
-    }
-    return examined.is_valid && examined.count == alive_count;
+    return examined.is_valid && examined.count == hs_region_alive_count(false);
 }
 
 #endif

@@ -151,22 +151,17 @@ bool hs_live_remove(struct hs_thread *thread, uintptr_t addr, struct hs_live_blo
 
 bool hs_live_is_valid(void)
 {
-    uint64_t alive_count = 0;
     if (!hs_filter_is_valid() || !hs_locate_is_valid() || !hs_record_pool_is_valid()) {
         return false;
     }
     uint64_t count = hs_region.header ? hs_region.header->sections[HS_SECTION_RECORDS].count : 0;
     for (uint32_t id = 0; id < count; id++) {
-        const struct hs_record_v1 *record = hs_region_record(id);
-        if (record && HS_RECORD_STATE(record->word) == HS_RECORD_ALIVE &&
-            hs_region_heap_of(record) == 0) {
-            alive_count++;
-            if (!hs_filter_test(record->addr)) {
-                return false;
-            }
+        const struct hs_record_v1 *record = hs_region_alive_record(id);
+        if (record && hs_region_heap_of(record) == 0 && !hs_filter_test(record->addr)) {
+            return false;
         }
     }
-    return hs_live_has_half_grains || hs_filter_bit_count() == alive_count;
+    return hs_live_has_half_grains || hs_filter_bit_count() == hs_region_alive_count(true);
 }
 
 #endif

@@ -242,11 +242,9 @@ struct examined {
 static uint32_t examine(void *ctx, uint32_t hash, uint32_t id)
 {
     struct examined *examined = ctx;
-    bool is_record = id < hs_region.header->sections[HS_SECTION_RECORDS].count;
-    const struct hs_record_v1 *record = is_record ? hs_region_record(id) : NULL;
+    const struct hs_record_v1 *record = hs_region_alive_record(id);
     examined->count++;
-    examined->is_valid &= record && HS_RECORD_STATE(record->word) == HS_RECORD_ALIVE &&
-                          hs_locate_hash(record->addr) == hash;
+    examined->is_valid &= record && hs_locate_hash(record->addr) == hash;
     return id;
 }
 
@@ -267,7 +265,6 @@ static void examine_cache(struct examined *examined, struct hs_thread *thread)
 bool hs_locate_is_valid(void)
 {
     struct examined examined = { .is_valid = hs_index_is_valid(&index_of_all) };
-    uint64_t alive_count = 0;
     if (!hs_region.header || !examined.is_valid) {
         return examined.is_valid;
     }
@@ -275,13 +272,7 @@ bool hs_locate_is_valid(void)
     for (struct hs_thread *thread = hs_thread_first(); thread; thread = thread->next) {
         examine_cache(&examined, thread);
     }
-    uint64_t record_count = hs_region.header->sections[HS_SECTION_RECORDS].count;
-    for (uint32_t id = 0; id < record_count; id++) {
-        const struct hs_record_v1 *record = hs_region_record(id);
-        alive_count += record && HS_RECORD_STATE(record->word) == HS_RECORD_ALIVE &&
-                       hs_region_heap_of(record) == 0;
-    }
-    return examined.is_valid && examined.count == alive_count;
+    return examined.is_valid && examined.count == hs_region_alive_count(true);
 }
 
 #endif

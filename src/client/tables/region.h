@@ -115,6 +115,11 @@ void hs_region_set_interval(uint64_t interval_bytes);
 /* For assertions: is each section as long as its layout allows, does each have a current view, and
  * can its last element be read? There is a region, and no thread takes elements meanwhile. */
 bool hs_region_is_valid(void);
+/* For assertions: the record of this id if it is ALIVE; NULL: it is not, or there is none. */
+const struct hs_record_v1 *hs_region_alive_record(uint32_t id);
+/* For assertions: how many records of malloc's blocks, or of those of all other heaps, are
+ * ALIVE. */
+uint64_t hs_region_alive_count(bool is_of_malloc);
 
 /* --- hot -------------------------------------------------------------------------------------- */
 
