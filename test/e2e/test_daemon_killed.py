@@ -16,6 +16,7 @@ import subprocess
 import time
 
 import pytest
+from binding import own_figures
 from daemon import Daemon
 
 from conftest import ROOT, clean_env
@@ -321,6 +322,11 @@ class Supervisor:
             else:
                 assert not fds
 
+    def drop_all(self):
+        for _, fd in self.kept:
+            os.close(fd)
+        self.kept = []
+
     def start(self, command, log):
         self.hear()
         passed = [("heapscope.socket", self.listener.fileno()), *self.kept]
@@ -336,6 +342,38 @@ class Supervisor:
         finally:
             for fd in high:
                 os.close(fd)
+
+
+@pytest.mark.parametrize("verb", ["restart", "stop and start"])
+def test_bound_program_with_systemd(dist, heapscope, report, link, start_bound, tmp_path, verb):
+    """systemd keeps descriptors over a restart, so that a program that does nothing is known again at once. It drops them
+    when a service is stopped."""
+    supervisor = Supervisor(tmp_path)
+    command = [str(dist / "bin" / "heapscoped")]
+    env = {"HEAPSCOPE_SOCKET": tmp_path / "sock"}
+    with (tmp_path / "log").open("a") as log:
+        daemon = supervisor.start(command, log)
+        try:
+            program = start_bound(link("bound"))
+            program.tell("keep 300")
+            wait_until(lambda: "(bound)" in heapscope("list", env=env).stdout)
+            daemon.terminate()
+            daemon.wait()
+            supervisor.hear()
+            if verb == "stop and start":
+                supervisor.drop_all()
+            daemon = supervisor.start(command, log)
+            wait_until(lambda: heapscope("list", env=env).returncode == 0)
+            if verb == "stop and start":
+                assert "has found no daemon since" in heapscope("snapshot", "-p", program.pid, env=env).stderr
+                wait_until(lambda: program.tell("poll") and "(bound)" in heapscope("list", env=env).stdout, every_s=0.1)
+            file = tmp_path / "bound.pftrace"
+            done = heapscope("snapshot", "-p", program.pid, "-o", file, env=env)
+            assert done.returncode == 0, done.stderr
+            assert own_figures(report, file) == program.truth() == (31000, 301, 31000, 301)
+        finally:
+            daemon.terminate()
+            daemon.wait()
 
 
 def test_with_systemd(dist, heapscope, report, target, tmp_path):
