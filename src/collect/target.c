@@ -383,27 +383,17 @@ static void describe_selection(const struct hs_heap_selection *heaps, struct hs_
     }
 }
 
-static int capture(struct hs_target *target, uint64_t now_ns, hs_capture_open_fn *on_open,
-                   void *ctx, struct hs_snapshot **ret_snapshot)
+/* Adds what is not in the region. Frees the snapshot if it fails. */
+static int complete(const struct hs_target *target, struct hs_snapshot *snap,
+                    struct hs_snapshot **ret_snapshot)
 {
-    struct hs_target_process *process = &target->process;
     const struct hs_target_budget *budget = &target->session.budget;
-    struct hs_snapshot *snap;
-    uint64_t time_ns = process->has_ended ? process->end_ns : now_ns;
-    if (!process->has_ended) {
-        process->look_next_ns = 0;
-        hs_target_look(target, now_ns);
-    }
-    int r = hs_capture_opened(&target->region, process->has_ended, time_ns, on_open, ctx, &snap);
-    if (r < 0) {
-        return r;
-    }
-    r = copy_changes(budget, snap);
+    int r = copy_changes(budget, snap);
     if (r < 0) {
         hs_snapshot_free(snap);
         return r;
     }
-    describe_process(process, snap);
+    describe_process(&target->process, snap);
     limit_to_session(&target->state, budget, snap);
     describe_selection(target->region.heaps, snap);
     tell_widest_interval(target, snap);
@@ -411,6 +401,27 @@ static int capture(struct hs_target *target, uint64_t now_ns, hs_capture_open_fn
     snap->rss_start_bytes = target->state.rss_start_bytes;
     *ret_snapshot = snap;
     return 0;
+}
+
+static int capture(struct hs_target *target, uint64_t now_ns, hs_capture_open_fn *on_open,
+                   void *ctx, struct hs_snapshot **ret_snapshot)
+{
+    struct hs_target_process *process = &target->process;
+    struct hs_snapshot *snap;
+    uint64_t time_ns = process->has_ended ? process->end_ns : now_ns;
+    if (!process->has_ended) {
+        process->look_next_ns = 0;
+        hs_target_look(target, now_ns);
+    }
+    int r = hs_capture_opened(&target->region, process->has_ended, time_ns, on_open, ctx, &snap);
+    return r < 0 ? r : complete(target, snap, ret_snapshot);
+}
+
+int hs_target_capture_saved(struct hs_target *target, int fd, struct hs_snapshot **ret_snapshot)
+{
+    struct hs_snapshot *snap;
+    int r = hs_capture_saved(&target->region, fd, &snap);
+    return r < 0 ? r : complete(target, snap, ret_snapshot);
 }
 
 int hs_target_capture(struct hs_target *target, uint64_t now_ns, bool is_final,

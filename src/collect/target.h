@@ -145,6 +145,10 @@ void hs_target_spare_collector(struct hs_target *target, const struct hs_cpu_bud
 int hs_target_capture_opened(struct hs_target *target, uint64_t now_ns, hs_capture_open_fn *on_open,
                              void *ctx, struct hs_snapshot **ret_snapshot);
 
+/* Makes the snapshot whose cut a collector that was killed left open: see hs_capture_saved(). 0 or
+ * -errno; the caller frees the snapshot. */
+int hs_target_capture_saved(struct hs_target *target, int fd, struct hs_snapshot **ret_snapshot);
+
 /* Makes a snapshot of the target. `is_final`: no other will follow. 0 or -errno; the caller frees
  * the snapshot. */
 int hs_target_capture(struct hs_target *target, uint64_t now_ns, bool is_final,

@@ -103,6 +103,12 @@ static void on_keep(void *ctx, struct hs_target *target, const struct hs_snapsho
     hs_store_workers_keep(&daemon->store_workers, session, uid, target, snap);
 }
 
+static void on_cut(void *ctx, const struct hs_target *target, int fd)
+{
+    struct hs_daemon *daemon = ctx;
+    hs_handover_save_cut(&daemon->handover, target, fd);
+}
+
 static bool can_keep(void *ctx, const struct hs_target *target)
 {
     const struct hs_daemon *daemon = ctx;
@@ -212,6 +218,7 @@ static int open_hub(struct hs_daemon *daemon)
         .on_gone = on_gone,
         .on_keep = on_keep,
         .can_keep = can_keep,
+        .on_cut = on_cut,
         .may_bind = may_bind,
         .authorize = authorize,
         .is_hiding_others = hs_access_control_is_hiding_others(),

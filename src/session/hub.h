@@ -119,6 +119,10 @@ typedef void hs_hub_target_fn(void *ctx, struct hs_target *target);
 /* A snapshot of a target that its owner may keep beside the session's trace: one that the process
  * asked for, or the last one of a process that a signal killed. Its name is set. */
 typedef void hs_hub_keep_fn(void *ctx, struct hs_target *target, const struct hs_snapshot *snap);
+/* The cut of a snapshot that a process has asked for is open, and `fd` is what is needed to read it
+ * if this process is killed meanwhile (collect/region/open_cut.h); the owner keeps a copy. -1: it
+ * has been read. */
+typedef void hs_hub_cut_fn(void *ctx, const struct hs_target *target, int fd);
 /* Can the owner keep a snapshot of this target now? False: the process gets -EAGAIN. */
 typedef bool hs_hub_can_keep_fn(void *ctx, const struct hs_target *target);
 
@@ -139,6 +143,7 @@ struct hs_hub_config {
     hs_hub_target_fn *on_change, *on_gone; /* NULL: no calls */
     hs_hub_keep_fn *on_keep;               /* NULL: no calls */
     hs_hub_can_keep_fn *can_keep;          /* NULL: always */
+    hs_hub_cut_fn *on_cut;                 /* NULL: no calls */
     hs_hub_may_bind_fn *may_bind;          /* NULL: no process may */
     hs_hub_authorize_fn *authorize;        /* NULL: only the user of the process is checked */
     bool is_hiding_others; /* processes of other users are treated as if they did not exist */
@@ -229,6 +234,12 @@ size_t hs_hub_leave_running(struct hs_hub *hub);
 void hs_hub_dump_session(struct hs_hub *hub, const struct hs_session *session, uint64_t now_ns);
 /* Takes a dump of each recorded process. */
 void hs_hub_dump_all(struct hs_hub *hub, uint64_t now_ns);
+
+/* Reads the cut that on_cut has got from a hub whose process was killed, and hands the snapshot on
+ * as if the process had just asked for it. *ret_name is the name of the snapshot. 0, or -errno as
+ * hs_capture_saved(). Call it before the first turn. */
+int hs_hub_take_saved_cut(struct hs_hub *hub, struct hs_target *target, int fd,
+                          char ret_name[HS_NAMED_SNAPSHOT_NAME_MAX + 1]);
 
 /* The session that records the target, or NULL. */
 static inline struct hs_session *hs_hub_session_of(const struct hs_target *target)

@@ -239,6 +239,31 @@ def test_a_daemon_that_is_killed(daemon, target, report):
     assert it.obey("take late") == -ENOTCONN
 
 
+@pytest.mark.parametrize("end", ["lives", "ends"])
+def test_a_daemon_that_is_killed_while_it_reads(daemon, target, report, tmp_path, end):
+    """The program was told that the snapshot is taken: the next daemon reads it, of the same instant."""
+    name = daemon.begin("-n", "snapper*", "-i", 1)
+    for i in range(100):  # until the kill comes while the region is read
+        it = daemon.snapper(target)
+        assert it.obey("add 90000 50") == 0
+        assert it.obey(f"take now {i}") == 0
+        daemon.end(signal.SIGKILL)
+        assert it.obey("drop 30000") == 0 and it.obey("add 10 1000000") == 0
+        if end == "ends":
+            it.end()
+        daemon.start()
+        wait_until(lambda i=i: f"now {i}" in daemon.names(), lambda i=i: f"now {i} of {daemon.names()}: {daemon.text()}")
+        id_ = next(s["id"] for s in daemon.stored() if s["name"] == f"now {i}")
+        live = report(daemon.download(id_, tmp_path / "now.pftrace"), "--top", "all")["stacks"]
+        own = [s["live"] for s in live if any(f["function"] == "add_blocks" for f in s["frames"])]
+        assert (sum(o["bytes"] for o in own), sum(o["count"] for o in own)) == (90000 * 50, 90000)
+        it.kill()
+        if f"'now {i}'" in daemon.text():
+            break
+    assert f"now {i}' that it has taken of itself is read now" in daemon.text()
+    assert f"now {i}" in named(report, daemon.stop(name).file)
+
+
 def test_killed_while_no_daemon_runs(daemon, target):
     daemon.begin("-n", "snapper*", "-i", 1)
     it = daemon.snapper(target)

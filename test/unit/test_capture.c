@@ -16,6 +16,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,6 +27,7 @@
 
 #include "collect/region/capture.h"
 #include "collect/region/cut.h"
+#include "collect/region/open_cut.h"
 #include "collect/region/record_scan.h"
 #include "region_writer.h"
 #include "rt/atomic.h"
@@ -313,9 +318,10 @@ struct later {
     unsigned call_count;
 };
 
-static int go_on(void *ctx)
+static int go_on(void *ctx, const struct hs_open_cut *cut)
 {
     struct later *later = ctx;
+    (void)cut;
     later->call_count++;
     player_death(later->p, later->dies);
     player_birth(later->p, later->stack, 70000, 0);
@@ -367,6 +373,84 @@ static void test_an_instant_that_is_fixed(void **state)
         player_deinit(&p);
         region_writer_deinit(&w);
     }
+}
+
+struct killed {
+    struct later later;
+    int saved_fd;
+};
+
+/* Saves the cut, and is then killed. */
+static int be_killed(void *ctx, const struct hs_open_cut *cut)
+{
+    const struct killed *killed = ctx;
+    struct stat st;
+    int fd;
+    if (hs_open_cut_save(cut, "after load", &fd) == 0 && fstat(fd, &st) == 0) {
+        lseek(fd, 0, SEEK_SET);
+        sendfile(killed->saved_fd, fd, NULL, (size_t)st.st_size);
+    }
+    _exit(0);
+}
+
+/* Opens a cut in another process, which does not read it. Returns the cut as it was saved. */
+static int leave_open(struct hs_region *region)
+{
+    struct killed killed = { .saved_fd = memfd_create("saved", MFD_CLOEXEC) };
+    struct hs_snapshot *snap;
+    pid_t pid = fork();
+    if (pid == 0) {
+        hs_capture_opened(region, false, 5000, be_killed, &killed, &snap);
+        _exit(1);
+    }
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    return killed.saved_fd;
+}
+
+/* The next collector reads the instant of a cut that was left open, whatever has happened since. */
+static void test_a_cut_that_was_saved(void **state)
+{
+    (void)state;
+    struct region_writer w;
+    struct player p;
+    struct hs_snapshot *snap = NULL;
+    char byte = 'x';
+    region_writer_init(&w, &(struct region_plan){ 1024, 4096 });
+    uint32_t first = region_writer_stacks(&w, 2);
+    player_init(&p, &w, 1, 0, 1024);
+    w.header->sections[HS_SECTION_RECORDS].count = 1024;
+    uint32_t x = player_birth(&p, first, 5000, 0);
+    struct later later = { &w, &p, 0, first, 0, 0, 0 };
+    later.dies = player_birth(&p, first + 1, 7000, 0);
+    region_writer_peak(&w, 12000);
+    player_death(&p, x);
+    struct hs_region region = open_region(&w);
+    int fd = leave_open(&region);
+    go_on(&later, NULL);
+    assert_int_equal(hs_capture_saved(&region, fd, &snap), 0);
+    assert_string_equal(snap->name, "after load");
+    assert_int_equal(snap->time_mono_ns, 5000);
+    assert_true(snap->live.bytes == 7000 && snap->alloc.bytes == 12000 &&
+                snap->peak.bytes == 12000);
+    hs_snapshot_free(snap);
+    snap = capture(&region, false);
+    assert_true(snap->live.bytes == 70000 && snap->alloc.bytes == 82000);
+    hs_snapshot_free(snap);
+    /* The cut has been read, or another one was opened. */
+    assert_int_equal(hs_capture_saved(&region, fd, &snap), -ESTALE);
+    close(fd);
+    fd = leave_open(&region);
+    hs_snapshot_free(capture(&region, false));
+    assert_int_equal(hs_capture_saved(&region, fd, &snap), -ESTALE);
+    /* It is not what this version writes. */
+    assert_int_equal(pwrite(fd, &byte, 1, 0), 1);
+    assert_int_equal(hs_capture_saved(&region, fd, &snap), -EBADMSG);
+    assert_int_equal(ftruncate(fd, 100), 0);
+    assert_int_equal(hs_capture_saved(&region, fd, &snap), -EBADMSG);
+    close(fd);
+    hs_region_close(&region);
+    player_deinit(&p);
+    region_writer_deinit(&w);
 }
 
 static void test_an_instant_that_nobody_wants(void **state)
@@ -612,6 +696,7 @@ int main(void)
         cmocka_unit_test(test_a_peak_that_moves_is_read_again),
         cmocka_unit_test(test_an_instant_that_is_fixed),
         cmocka_unit_test(test_an_instant_that_nobody_wants),
+        cmocka_unit_test(test_a_cut_that_was_saved),
         cmocka_unit_test(test_a_cut_left_open_is_taken_over),
         cmocka_unit_test(test_cuts_add_up_while_threads_write),
         cmocka_unit_test(test_cuts_keep_cause_before_effect),

@@ -12,6 +12,7 @@
 #include "collect/region/cut.h"
 #include "collect/region/heap_peaks.h"
 #include "collect/region/heap_selection.h"
+#include "collect/region/open_cut.h"
 #include "collect/region/record_scan.h"
 #include "rt/atomic.h"
 #include "rt/bits.h"
@@ -24,22 +25,16 @@
 struct capture {
     struct hs_region *region;
     struct hs_snapshot *snap;
-    uint64_t now_ns;
-    uint64_t cut_epoch;
+    struct hs_open_cut cut;
     bool is_dead;
-    struct hs_totals_v1 *before; /* the totals of the parity that no thread wrote before the cut */
-    uint64_t before_count;
+    bool is_fixed;               /* no other instant will do */
     struct hs_region_map stacks; /* as of the cut */
     struct hs_region_map records;
     struct hs_record_scan scan;
-    uint16_t *carved_heaps; /* as in scan */
-    uint64_t peak_epoch;    /* the peak's epoch, as known before the cut */
-    uint64_t peak_time_ns;
-    int64_t peak_bytes;          /* at that time */
+    uint16_t *carved_heaps;      /* as in scan */
     bool has_peak;               /* there is a peak, and it did not move until the scan was over */
-    struct hs_heap_peaks heaps;  /* as known before the cut */
     bool are_peaks_stable;       /* no peak has moved until the scan was over */
-    hs_capture_open_fn *on_open; /* NULL: no call, and any instant will do */
+    hs_capture_open_fn *on_open; /* NULL: no call */
     void *ctx;
 };
 
@@ -95,17 +90,17 @@ static int copy_still_totals(struct capture *c, unsigned parity)
     if (r < 0) {
         return r;
     }
-    free(c->before); /* the array of an earlier try */
-    c->before = calloc(map.count + 1, sizeof(*c->before));
-    if (c->before) {
-        c->before_count = map.count;
+    free(c->cut.before); /* the array of an earlier try */
+    c->cut.before = calloc(map.count + 1, sizeof(*c->cut.before));
+    if (c->cut.before) {
+        c->cut.before_count = map.count;
         for (uint64_t i = 0; i < map.count; i++) {
             const struct hs_stack_v1 *stack = hs_region_map_at(&map, i);
-            c->before[i] = load_totals(&stack->totals[parity]);
+            c->cut.before[i] = load_totals(&stack->totals[parity]);
         }
     }
     hs_region_unmap(&map);
-    return c->before ? 0 : -ENOMEM;
+    return c->cut.before ? 0 : -ENOMEM;
 }
 
 static void forget_scan(struct capture *c)
@@ -124,11 +119,11 @@ static bool mark_heaps(const struct capture *c, uint16_t ret_marks[HS_REGION_HEA
 {
     bool is_any = false;
     for (unsigned i = 0; i < HS_REGION_HEAPS; i++) {
-        const char *name = i > 0 ? c->heaps.heaps[i].name : HS_HEAP_MALLOC;
+        const char *name = i > 0 ? c->cut.heaps.heaps[i].name : HS_HEAP_MALLOC;
         bool is_left_out = c->region->heaps && name[0] &&
                            hs_heap_selection_interval(c->region->heaps, name) == HS_INTERVAL_OFF;
         ret_marks[i] = is_left_out ? HS_SCAN_LEFT_OUT : 0;
-        if (!is_left_out && hs_heap_peaks_is_carved(&c->heaps, (uint8_t)i)) {
+        if (!is_left_out && hs_heap_peaks_is_carved(&c->cut.heaps, (uint8_t)i)) {
             ret_marks[i] = (uint16_t)(i + 1);
         }
         is_any |= ret_marks[i] != 0;
@@ -141,7 +136,7 @@ static int find_carved(struct capture *c)
 {
     uint16_t marks[HS_REGION_HEAPS];
     /* The target names a heap before it stores a stack of it: these stacks' heaps are there. */
-    int r = hs_heap_peaks_add_new(c->region, &c->heaps);
+    int r = hs_heap_peaks_add_new(c->region, &c->cut.heaps);
     if (r < 0 || !mark_heaps(c, marks)) {
         return r;
     }
@@ -154,7 +149,7 @@ static int find_carved(struct capture *c)
         c->carved_heaps[i] = marks[hs_load_relaxed(&stack->heap_id)];
     }
     c->scan.carved_heaps = c->carved_heaps;
-    c->scan.heaps = c->heaps.heaps;
+    c->scan.heaps = c->cut.heaps.heaps;
     return 0;
 }
 
@@ -176,8 +171,8 @@ static int prepare_scan(struct capture *c)
     scan->records = c->records.data;
     scan->record_bytes = c->records.elem_bytes;
     scan->record_count = c->records.count;
-    scan->cut_epoch = c->cut_epoch;
-    scan->peak_epoch = c->peak_epoch;
+    scan->cut_epoch = c->cut.cut_epoch;
+    scan->peak_epoch = c->cut.peak_epoch;
     scan->interval_bytes = c->region->header.interval_bytes;
     scan->interval_count = c->region->header.interval_count;
     scan->stack_count = c->stacks.count < UINT32_MAX ? (uint32_t)c->stacks.count : UINT32_MAX;
@@ -198,9 +193,9 @@ static void scan_records(struct capture *c)
 {
     const struct hs_region_control_v1 *control = c->region->control;
     hs_record_scan_run(&c->scan);
-    c->has_peak = c->peak_epoch != 0 && c->peak_time_ns != 0 &&
-                  hs_load_relaxed(&control->peak_epoch) == c->peak_epoch;
-    c->are_peaks_stable = hs_heap_peaks_check(c->region, &c->heaps) && c->has_peak;
+    c->has_peak = c->cut.peak_epoch != 0 && c->cut.peak_time_ns != 0 &&
+                  hs_load_relaxed(&control->peak_epoch) == c->cut.peak_epoch;
+    c->are_peaks_stable = hs_heap_peaks_check(c->region, &c->cut.heaps) && c->has_peak;
 }
 
 /* The id + 1 of the carved heap of a stack; HS_SCAN_LEFT_OUT: it
@@ -214,7 +209,7 @@ static unsigned carved_heap_of(const struct capture *c, uint32_t stack_id)
 static int fill_stacks(struct capture *c)
 {
     struct hs_snapshot *snap = c->snap;
-    unsigned parity = (unsigned)(c->cut_epoch & 1);
+    unsigned parity = (unsigned)(c->cut.cut_epoch & 1);
     const struct hs_region_header_v2 *header = &c->region->header;
     uint64_t interval_bytes = 0;
     for (uint32_t i = 1; i < header->interval_count; i++) {
@@ -235,8 +230,8 @@ static int fill_stacks(struct capture *c)
         if (c->is_dead) {
             struct hs_totals_v1 other = load_totals(&stack->totals[!parity]);
             add_totals(&totals, &other);
-        } else if (i < c->before_count) {
-            add_totals(&totals, &c->before[i]);
+        } else if (i < c->cut.before_count) {
+            add_totals(&totals, &c->cut.before[i]);
         }
         if (carved_heap_of(c, i) == HS_SCAN_LEFT_OUT) {
             continue;
@@ -281,11 +276,11 @@ static void settle_carved_peaks(struct capture *c)
         }
     }
     for (unsigned i = 0; i < HS_REGION_HEAPS; i++) {
-        c->heaps.has_peak[i] = c->heaps.has_peak[i] && live_bytes[i] <= peak_bytes[i];
+        c->cut.heaps.has_peak[i] = c->cut.heaps.has_peak[i] && live_bytes[i] <= peak_bytes[i];
     }
     for (uint32_t i = 0; i < snap->stack_count && c->carved_heaps; i++) {
         unsigned carved = c->carved_heaps[i];
-        if (carved && carved != HS_SCAN_LEFT_OUT && !c->heaps.has_peak[carved - 1]) {
+        if (carved && carved != HS_SCAN_LEFT_OUT && !c->cut.heaps.has_peak[carved - 1]) {
             snap->stacks[i].peak = snap->stacks[i].live;
         }
     }
@@ -295,8 +290,8 @@ static void settle_carved_peaks(struct capture *c)
  * above the live total? Otherwise the capture is repeated, or this instant is the peak. */
 static bool is_peak_lost(const struct capture *c)
 {
-    return c->on_open && !c->has_peak && c->peak_epoch != 0 &&
-           c->snap->live.bytes < (double)c->peak_bytes;
+    return c->is_fixed && !c->has_peak && c->cut.peak_epoch != 0 &&
+           c->snap->live.bytes < (double)c->cut.peak_bytes;
 }
 
 static void settle_totals(struct capture *c)
@@ -312,7 +307,7 @@ static void settle_totals(struct capture *c)
         snap->inherited.bytes_var += snap->stacks[i].inherited.bytes_var;
         snap->inherited.count_var += snap->stacks[i].inherited.count_var;
     }
-    snap->peak_time_mono_ns = c->peak_time_ns;
+    snap->peak_time_mono_ns = c->cut.peak_time_ns;
     bool is_lost = is_peak_lost(c);
     bool is_now = !is_lost && (!c->has_peak || snap->live.bytes > snap->peak.bytes);
     if (is_lost) {
@@ -321,7 +316,7 @@ static void settle_totals(struct capture *c)
     }
     if (is_now) {
         snap->peak = snap->live;
-        snap->peak_time_mono_ns = c->now_ns;
+        snap->peak_time_mono_ns = c->cut.now_ns;
     }
     for (uint32_t i = 0; i < snap->stack_count; i++) {
         struct hs_snap_stack *stack = &snap->stacks[i];
@@ -342,10 +337,10 @@ static void load_peak(struct capture *c)
 {
     const struct hs_region_control_v1 *control = c->region->control;
     /* ORDER cut: the peak's tombstones are there before its epoch has passed. */
-    c->peak_epoch = hs_load_acquire(&control->peak_epoch);
+    c->cut.peak_epoch = hs_load_acquire(&control->peak_epoch);
     /* ORDER peak-final: 0 while the client is marking it this moment. */
-    c->peak_time_ns = hs_load_acquire(&control->peak_time_ns);
-    c->peak_bytes = hs_load_relaxed(&control->peak_bytes);
+    c->cut.peak_time_ns = hs_load_acquire(&control->peak_time_ns);
+    c->cut.peak_bytes = hs_load_relaxed(&control->peak_bytes);
 }
 
 /* An instant that is fixed needs a peak that is marked before it. */
@@ -353,7 +348,7 @@ static void wait_for_peak(struct capture *c)
 {
     for (unsigned i = 0; i < HS_MARK_TRIES; i++) {
         load_peak(c);
-        if (c->peak_epoch == 0 || c->peak_time_ns != 0 || !c->on_open) {
+        if (c->cut.peak_epoch == 0 || c->cut.peak_time_ns != 0 || !c->is_fixed) {
             return;
         }
         sched_yield();
@@ -367,11 +362,25 @@ static int open_cut(struct capture *c)
     unsigned parity = (unsigned)(hs_load_relaxed(&control->epoch) & 1);
     int r = copy_still_totals(c, !parity);
     if (r == 0) {
-        r = hs_cut_open(control, &c->cut_epoch);
+        r = hs_cut_open(control, &c->cut.cut_epoch);
     }
-    if (r == 0 && (c->cut_epoch & 1) != parity) {
+    if (r == 0 && (c->cut.cut_epoch & 1) != parity) {
         hs_cut_close(control);
         r = -EPROTO; /* only the collector changes the parity */
+    }
+    return r;
+}
+
+/* Steps 3 to 5. */
+static int read_cut(struct capture *c)
+{
+    int r = prepare_scan(c);
+    if (r == 0) {
+        scan_records(c);
+        r = fill_stacks(c);
+    }
+    if (!c->is_dead) {
+        hs_cut_close(c->region->control);
     }
     return r;
 }
@@ -379,22 +388,18 @@ static int open_cut(struct capture *c)
 /* Steps 1 to 5. */
 static int read_instant(struct capture *c)
 {
-    c->cut_epoch = HS_CUT_OF_DEAD;
+    c->cut.cut_epoch = HS_CUT_OF_DEAD;
     wait_for_peak(c);
-    int r = hs_heap_peaks_load(c->region, &c->heaps);
+    int r = hs_heap_peaks_load(c->region, &c->cut.heaps);
     if (r == 0 && !c->is_dead) {
         r = open_cut(c);
     }
     if (r < 0) {
         return r;
     }
-    r = c->on_open ? c->on_open(c->ctx) : 0;
+    r = c->on_open ? c->on_open(c->ctx, &c->cut) : 0;
     if (r == 0) {
-        r = prepare_scan(c);
-    }
-    if (r == 0) {
-        scan_records(c);
-        r = fill_stacks(c);
+        return read_cut(c);
     }
     if (!c->is_dead) {
         hs_cut_close(c->region->control);
@@ -412,7 +417,8 @@ static int read_with_peak(struct capture *c)
         if (r == 0) {
             r = read_instant(c);
         }
-        if (r < 0 || c->is_dead || c->on_open || (c->peak_epoch == 0 && !c->heaps.has_carved)) {
+        if (r < 0 || c->is_dead || c->is_fixed ||
+            (c->cut.peak_epoch == 0 && !c->cut.heaps.has_carved)) {
             break;
         }
     }
@@ -425,30 +431,65 @@ int hs_capture(struct hs_region *region, bool is_dead, uint64_t now_mono_ns,
     return hs_capture_opened(region, is_dead, now_mono_ns, NULL, NULL, ret_snapshot);
 }
 
+/* Reads an instant by `read`, and makes a snapshot of it. */
+static int make_snapshot(struct capture *c, int (*read)(struct capture *c),
+                         struct hs_snapshot **ret_snapshot)
+{
+    int r = -ENOMEM;
+    c->snap = calloc(1, sizeof(*c->snap));
+    if (c->snap) {
+        r = read(c);
+    }
+    if (r == 0) {
+        c->snap->time_mono_ns = c->cut.now_ns;
+        settle_totals(c);
+        r = hs_capture_tables(c->region, &c->stacks, &c->cut.heaps, c->scan.threads,
+                              c->scan.thread_count, c->snap);
+    }
+    forget_scan(c);
+    free(c->cut.before);
+    if (r < 0) {
+        hs_snapshot_free(c->snap);
+        return r;
+    }
+    HS_ASSERT_SLOW(hs_snapshot_is_valid(c->snap));
+    *ret_snapshot = c->snap;
+    return 0;
+}
+
 int hs_capture_opened(struct hs_region *region, bool is_dead, uint64_t now_mono_ns,
                       hs_capture_open_fn *on_open, void *ctx, struct hs_snapshot **ret_snapshot)
 {
-    struct capture c = {
-        .region = region, .is_dead = is_dead, .now_ns = now_mono_ns, .on_open = on_open, .ctx = ctx
-    };
-    int r = -ENOMEM;
-    c.snap = calloc(1, sizeof(*c.snap));
-    if (c.snap) {
-        r = read_with_peak(&c);
+    struct capture c = { .region = region,
+                         .is_dead = is_dead,
+                         .is_fixed = on_open != NULL,
+                         .cut.now_ns = now_mono_ns,
+                         .on_open = on_open,
+                         .ctx = ctx };
+    return make_snapshot(&c, read_with_peak, ret_snapshot);
+}
+
+static int read_saved(struct capture *c)
+{
+    const struct hs_region_control_v1 *control = c->region->control;
+    /* ORDER cut: as in hs_cut_open, whose place this takes. */
+    if (hs_load_acquire(&control->snapshot_epoch) != c->cut.cut_epoch) {
+        return -ESTALE;
+    }
+    int r = hs_region_refresh(c->region);
+    return r < 0 ? r : read_cut(c);
+}
+
+int hs_capture_saved(struct hs_region *region, int fd, struct hs_snapshot **ret_snapshot)
+{
+    struct capture c = { .region = region, .is_fixed = true };
+    char name[HS_OPEN_CUT_NAME_BYTES];
+    int r = hs_open_cut_load(fd, &c.cut, name);
+    if (r == 0) {
+        r = make_snapshot(&c, read_saved, ret_snapshot);
     }
     if (r == 0) {
-        c.snap->time_mono_ns = now_mono_ns;
-        settle_totals(&c);
-        r = hs_capture_tables(region, &c.stacks, &c.heaps, c.scan.threads, c.scan.thread_count,
-                              c.snap);
+        memcpy((*ret_snapshot)->name, name, sizeof(name));
     }
-    forget_scan(&c);
-    free(c.before);
-    if (r < 0) {
-        hs_snapshot_free(c.snap);
-        return r;
-    }
-    HS_ASSERT_SLOW(hs_snapshot_is_valid(c.snap));
-    *ret_snapshot = c.snap;
-    return 0;
+    return r;
 }

@@ -33,15 +33,22 @@
 #include "collect/region/region_reader.h"
 #include "trace/snapshot.h"
 
+struct hs_open_cut;
+
 /* Called once, when the cut is open: from then on the instant is fixed. What it returns, if it is
  * not 0, ends the capture, and is the result. */
-typedef int hs_capture_open_fn(void *ctx);
+typedef int hs_capture_open_fn(void *ctx, const struct hs_open_cut *cut);
 
 /* As hs_capture(), with a call of `on_open`. If the client moves the peak while the region is read,
  * the peak is not known, except if the live total of this instant is at least as high: another
  * instant is not possible. */
 int hs_capture_opened(struct hs_region *region, bool is_dead, uint64_t now_mono_ns,
                       hs_capture_open_fn *on_open, void *ctx, struct hs_snapshot **ret_snapshot);
+
+/* Makes the snapshot of a cut that another process has opened and saved (open_cut.h), and has not
+ * read because it was killed. -ESTALE: the cut is not open any more; -EBADMSG: it was saved by
+ * another version. */
+int hs_capture_saved(struct hs_region *region, int fd, struct hs_snapshot **ret_snapshot);
 
 /* Makes a snapshot. `is_dead`: no thread of the target runs any more. The caller fills in RSS, exit
  * and is_final, and frees the snapshot with hs_snapshot_free(). 0, or see Fails. */

@@ -286,13 +286,38 @@ static size_t restore_targets(const struct hs_handover_parts *parts, struct hs_f
     return count;
 }
 
+/* --- snapshots that were not read ------------------------------------------------------------- */
+
+/* Reads the cut that the previous daemon had opened on this target for a named snapshot. */
+static void restore_cut(const struct hs_handover_parts *parts, struct hs_fdstore_items *items,
+                        const Hs__Ctl__KeptTarget *kept)
+{
+    struct hs_fdstore_item *item = find_item(items, HS_HANDOVER_CUT, kept->number);
+    struct hs_target *target = hs_registry_find(&parts->hub->registry, (pid_t)kept->pid);
+    int fd = item ? hs_fdstore_item_take(item, 0) : -1;
+    char name[HS_NAMED_SNAPSHOT_NAME_MAX + 1];
+    if (fd < 0) {
+        return;
+    }
+    hs_fdstore_remove(&parts->handover->store, item->name);
+    int r = target ? hs_hub_take_saved_cut(parts->hub, target, fd, name) : -ESRCH;
+    if (r == 0) {
+        hs_daemon_log("process %u: the snapshot '%s' that it has taken of itself is read now",
+                      kept->pid, name);
+    } else {
+        hs_daemon_log("a snapshot that process %u has taken of itself is lost: %s", kept->pid,
+                      strerror(-r));
+    }
+    close(fd);
+}
+
 /* --- all -------------------------------------------------------------------------------------- */
 
 /* Removes descriptors from the store that the state does not name: the previous daemon was killed
  * before it had written what they are, or after it had dropped them. */
 static void remove_nameless(struct hs_handover *handover, const struct hs_fdstore_items *items)
 {
-    static const char *const kinds[] = { HS_HANDOVER_FILES, HS_HANDOVER_REGION };
+    static const char *const kinds[] = { HS_HANDOVER_FILES, HS_HANDOVER_REGION, HS_HANDOVER_CUT };
     for (size_t i = 0; i < items->count; i++) {
         const struct hs_fdstore_item *item = &items->items[i];
         for (size_t kind = 0; kind < HS_COUNT_OF(kinds); kind++) {
@@ -323,6 +348,9 @@ void hs_handover_restore(const struct hs_handover_parts *parts, struct hs_fdstor
     }
     for (enum target_kind kind = 0; kind < TARGET_KINDS; kind++) {
         target_count += restore_targets(parts, items, state, kind);
+    }
+    for (size_t i = 0; i < state->n_targets; i++) {
+        restore_cut(parts, items, state->targets[i]);
     }
     hs__ctl__kept_state__free_unpacked(state, NULL);
     remove_nameless(parts->handover, items);

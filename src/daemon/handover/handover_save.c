@@ -349,6 +349,21 @@ void hs_handover_save_target(struct hs_handover *handover, const struct hs_targe
     memcpy(held->packed, packed, packed_bytes);
 }
 
+void hs_handover_save_cut(struct hs_handover *handover, const struct hs_target *target, int fd)
+{
+    char name[HS_FDSTORE_NAME_MAX + 1];
+    const struct hs_held_target *held = find_held(handover, target);
+    if (!held || !hs_handover_is_open(handover)) {
+        return;
+    }
+    hs_handover_name(HS_HANDOVER_CUT, held->number, name);
+    if (fd >= 0) {
+        hs_fdstore_put(&handover->store, name, &fd, 1);
+    } else {
+        hs_fdstore_remove(&handover->store, name);
+    }
+}
+
 void hs_handover_drop_target(struct hs_handover *handover, const struct hs_target *target)
 {
     struct hs_held_target *held = find_held(handover, target);

@@ -19,6 +19,8 @@
  *     hs1-locks            the locks of the jobs (job_lock.h)
  *     hs1-files-NUMBER     a recording job's file and folder
  *     hs1-region-NUMBER    a target's region and pidfd
+ *     hs1-cut-NUMBER       an open cut of that target (collect/region/open_cut.h), until it is
+ *                          read
  *
  * Ensures   the daemon puts the descriptors of a job or target into the store before it writes the
  *           entry of the state that names the job or target, and removes them after it wrote, or
@@ -49,6 +51,7 @@
 #define HS_HANDOVER_LOCKS    HS_HANDOVER_PREFIX "locks"
 #define HS_HANDOVER_FILES    HS_HANDOVER_PREFIX "files-"
 #define HS_HANDOVER_REGION   HS_HANDOVER_PREFIX "region-"
+#define HS_HANDOVER_CUT      HS_HANDOVER_PREFIX "cut-"
 
 struct hs_held_target;
 
@@ -117,6 +120,8 @@ void hs_handover_save_pending_client(struct hs_handover *handover,
 /* Keeps a target, or updates it. `job`: the number of the recording job that has it; 0: none. */
 void hs_handover_save_target(struct hs_handover *handover, const struct hs_target *target,
                              uint64_t job);
+/* Keeps an open cut of a target that is kept; fd -1: drops it. */
+void hs_handover_save_cut(struct hs_handover *handover, const struct hs_target *target, int fd);
 /* Drops a target. */
 void hs_handover_drop_target(struct hs_handover *handover, const struct hs_target *target);
 
