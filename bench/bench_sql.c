@@ -165,7 +165,7 @@ int main(int argc, char **argv)
     }
     sqlite3 *db;
     double wall_s = seconds_of(CLOCK_MONOTONIC), cpu_s = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
-    int err = hs_sql_open_for(HS_SQL_PACKETS, argv[optind], &db, NULL);
+    int err = hs_sql_open_for(HS_SQL_PACKETS, argv[optind], NULL, &db, NULL);
     if (err != 0) {
         fprintf(stderr, "bench_sql: %s\n", err < 0 ? strerror(-err) : "FILE is no trace");
         return 1;

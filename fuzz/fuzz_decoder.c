@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct hs_sql_store *store = hs_sql_store_new();
     struct hs_profile *profile = NULL, *alone = NULL;
     struct hs_load_report report;
-    int err = store ? hs_sql_import_both(store, data, size, &profile, NULL) : 0;
+    int err = store ? hs_sql_import_both(store, data, size, NULL, &profile, NULL) : 0;
     if (profile) {
         check(err == 0);
         check_profile(profile);

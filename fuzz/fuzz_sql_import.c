@@ -65,11 +65,11 @@ static void check_texts(const struct hs_sql_store *store)
 static int fill(struct hs_sql_store *store, const uint8_t *data, size_t size)
 {
     struct hs_profile *profile = NULL;
-    int err = hs_sql_import(store, data, size, NULL);
+    int err = hs_sql_import(store, data, size, NULL, NULL);
     if (err == HS_TRACE_E_FOREIGN) {
         err = hs_profile_load_memory(data, size, &profile, NULL);
         if (err == 0) {
-            hs_sql_from_profile(store, profile);
+            hs_sql_from_profile(store, profile, NULL);
             err = store->err;
         }
     }

@@ -39,7 +39,7 @@ static bool open_database(bool is_ours, sqlite3 **ret_db)
     static const char folded[] = "main;f;g 30\nmain;f;h 4\nmain;_Z1av 12\n";
     if (is_ours) {
         size_t bytes = sizeof(folded) - 1;
-        return hs_sql_open_memory_for(HS_SQL_PACKETS, folded, bytes, ret_db, NULL) == 0;
+        return hs_sql_open_memory_for(HS_SQL_PACKETS, folded, bytes, NULL, ret_db, NULL) == 0;
     }
     return sqlite3_open(":memory:", ret_db) == SQLITE_OK &&
            sqlite3_exec(*ret_db, tables, NULL, NULL, NULL) == SQLITE_OK;

@@ -161,7 +161,7 @@ _heapscope()
             options+=' --format --output --view --snapshot --pid --heap --base --quiet'
             ;;
         query)
-            options+=' --format --file --query-file --query-string'
+            options+=' --format --file --query-file --query-string --heap'
             ;;
         doctor)
             options+=' --policy --json'

@@ -82,26 +82,28 @@ static int make_database(struct hs_sql_store *store, sqlite3 **ret_db)
 }
 
 /* Takes over the source. */
-static int open_source(struct hs_table_source *source, unsigned expected, sqlite3 **ret_db,
+static int open_source(struct hs_table_source *source, unsigned expected,
+                       const struct hs_sql_heaps *heaps, sqlite3 **ret_db,
                        struct hs_load_report *ret_report)
 {
     struct hs_sql_store *store;
-    int err = hs_table_source_fill(source, expected, &store, ret_report);
+    int err = hs_table_source_fill(source, expected, heaps, &store, ret_report);
     return err ? err : make_database(store, ret_db);
 }
 
-int hs_sql_open_for(unsigned expected, const char *path, sqlite3 **ret_db,
-                    struct hs_load_report *ret_report)
+int hs_sql_open_for(unsigned expected, const char *path, const struct hs_sql_heaps *heaps,
+                    sqlite3 **ret_db, struct hs_load_report *ret_report)
 {
     struct hs_table_source *source;
     int err = hs_table_source_open(path, &source);
-    return err ? err : open_source(source, expected, ret_db, ret_report);
+    return err ? err : open_source(source, expected, heaps, ret_db, ret_report);
 }
 
-int hs_sql_open_memory_for(unsigned expected, const void *data, size_t bytes, sqlite3 **ret_db,
+int hs_sql_open_memory_for(unsigned expected, const void *data, size_t bytes,
+                           const struct hs_sql_heaps *heaps, sqlite3 **ret_db,
                            struct hs_load_report *ret_report)
 {
     struct hs_table_source *source;
     int err = hs_table_source_new(data, bytes, &source);
-    return err ? err : open_source(source, expected, ret_db, ret_report);
+    return err ? err : open_source(source, expected, heaps, ret_db, ret_report);
 }

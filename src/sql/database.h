@@ -11,7 +11,8 @@
  * their own.
  *
  * Threads   one user. The connection belongs to the caller, who closes it with sqlite3_close().
- * Fails     -errno; HS_TRACE_E_FOREIGN of trace_reader.h. An empty file is a trace without packets.
+ * Fails     -errno; HS_TRACE_E_FOREIGN of trace_reader.h; HS_SQL_E_NO_HEAP. An empty file is a
+ *           trace without packets.
  * See       docs/SQL.md
  */
 #pragma once
@@ -20,14 +21,17 @@
 #include <stddef.h>
 
 #include "profile/read/load.h"
+#include "sql/table_source.h"
 #include "util/buf.h"
 
 /* Opens a file and fills these tables: HS_SQL_PACKETS, HS_SQL_PROFILE of store/table_names.h. "-"
- * is standard input. ret_report may be NULL. */
-int hs_sql_open_for(unsigned expected, const char *path, sqlite3 **ret_db,
-                    struct hs_load_report *ret_report);
+ * is standard input. The tables contain the heaps that `heaps` names (NULL: all). ret_report may be
+ * NULL. */
+int hs_sql_open_for(unsigned expected, const char *path, const struct hs_sql_heaps *heaps,
+                    sqlite3 **ret_db, struct hs_load_report *ret_report);
 /* The same for a file in memory, which must stay valid as long as the connection. */
-int hs_sql_open_memory_for(unsigned expected, const void *data, size_t bytes, sqlite3 **ret_db,
+int hs_sql_open_memory_for(unsigned expected, const void *data, size_t bytes,
+                           const struct hs_sql_heaps *heaps, sqlite3 **ret_db,
                            struct hs_load_report *ret_report);
 
 /* Writes the database as an SQLite file, in which the tables are real tables. `path` must be an

@@ -8,14 +8,24 @@
  * first reads one of them.
  *
  * Threads   one user.
- * Fails     -errno; HS_TRACE_E_FOREIGN of trace_reader.h.
+ * Fails     -errno; HS_TRACE_E_FOREIGN of trace_reader.h; HS_SQL_E_NO_HEAP.
  */
 #pragma once
 
 #include <stddef.h>
 
+#include "profile/analyse/heap_choice.h"
 #include "profile/read/load.h"
 #include "sql/store/sql_store.h"
+
+/* The file has none of the heaps that a glob names. */
+#define HS_SQL_E_NO_HEAP 17
+
+/* Which heaps the tables contain. NULL in place of it: all. */
+struct hs_sql_heaps {
+    struct hs_heap_patterns patterns; /* live as long as the store */
+    struct hs_buf *missing;           /* gets a text with HS_SQL_E_NO_HEAP */
+};
 
 struct hs_table_source;
 
@@ -26,6 +36,7 @@ int hs_table_source_new(const void *data, size_t bytes, struct hs_table_source *
 
 /* Makes a store of the file, and fills the tables that are expected to be read: HS_SQL_PACKETS,
  * HS_SQL_PROFILE of store/table_names.h. The store takes over the source, which is freed after a
- * failure. */
+ * failure. With `heaps`, the profile is read in any case: it has the names of all heaps. */
 int hs_table_source_fill(struct hs_table_source *source, unsigned expected,
-                         struct hs_sql_store **ret_store, struct hs_load_report *ret_report);
+                         const struct hs_sql_heaps *heaps, struct hs_sql_store **ret_store,
+                         struct hs_load_report *ret_report);

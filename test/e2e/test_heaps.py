@@ -232,6 +232,58 @@ def test_sql(heapscope, kinds):
     assert sum(row["leaked_bytes"] for row in rows(QUESTIONS["What was never freed, by program and library?"])) == 400000
 
 
+TABLES_OF_HEAPS = ("heap_profile_allocation", "heap_profile", "heapscope_samples", "heapscope_heaps")
+
+
+@pytest.mark.parametrize("name, expected, live", [
+    ("pool", {"pool"}, 40000), ("pool,slab/*", {"pool", "slab/inner"}, 40000), ("*", set(KINDS), 400000),
+    ("libc.malloc,lost pool", {"libc.malloc", "lost pool"}, 100000)])
+def test_sql_of_some_heaps(heapscope, kinds, name, expected, live):
+    """Each table has only the chosen heaps; what they add up to is what the report says."""
+    def rows(sql):
+        done = heapscope("query", "--format", "json", "--heap", name, kinds, sql)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+    for table in TABLES_OF_HEAPS:
+        assert {row["heap_name"] for row in rows(f"SELECT heap_name FROM {table}")} - {"idle"} == expected, table
+    assert rows("SELECT heap_name AS h, SUM(size) AS n FROM heap_profile_allocation GROUP BY 1 ORDER BY 1") == [
+        {"h": heap, "n": KINDS[heap]} for heap in sorted(expected)]
+    assert rows("SELECT live_bytes AS n FROM heapscope_dumps") == [{"n": live}]
+    assert rows("SELECT SUM(live_bytes) AS n FROM heapscope_samples WHERE is_counted") == [{"n": live}]
+    assert sum(row["percent"] for row in rows(QUESTIONS["Who holds the peak?"])) == pytest.approx(100)
+    # A function over the tables, and one query that reads both kinds of tables.
+    flame = rows("SELECT cumulative_size AS n FROM experimental_flamegraph('native', (SELECT MAX(ts) FROM heap_profile_allocation), "
+                 "NULL, (SELECT MAX(upid) FROM heap_profile_allocation), NULL, NULL) WHERE depth = 0")
+    assert sum(row["n"] for row in flame) == sum(KINDS[heap] for heap in expected)
+    assert {row["n"] for row in rows("SELECT live_bytes AS n FROM heapscope_threads")} <= ({None} if name != "*" else {0, 400000})
+    assert rows("SELECT is_carved AS c FROM heapscope_heaps WHERE heap_name = 'pool'") in ([{"c": 1}], [])
+
+
+def test_sql_of_other_files(heapscope, kinds, two, one, tmp_path):
+    """Traces of other recorders, pprof files, SQL that comes later, and a name that no heap has."""
+    sums = "SELECT heap_name AS h, SUM(size) AS n FROM heap_profile_allocation GROUP BY 1"
+    for file, heap, live in ((two, "po*", 2048), (two, "libc.malloc", 10240)):
+        for text, args in ((None, [sums]), (sums, [])):
+            done = heapscope("query", "--format", "json", "--heap", heap, file, *args, input=text)
+            assert [row["n"] for row in json.loads(done.stdout)] == [live], done.stderr
+        done = heapscope("query", "--format", "json", "--heap", heap, file, input="SELECT live_bytes AS n FROM heapscope_dumps")
+        assert json.loads(done.stdout) == [{"n": live}]
+    out = tmp_path / "x.pb.gz"
+    assert heapscope("export", "-o", out, kinds).returncode == 0
+    for table in TABLES_OF_HEAPS:
+        done = heapscope("query", "--format", "json", "--heap", "gpu", out, f"SELECT DISTINCT heap_name AS h FROM {table}")
+        assert json.loads(done.stdout) == [{"h": "gpu"}], table
+    done = heapscope("query", "--format", "json", "--heap", "gpu", out,
+                     "SELECT MAX(n) AS n FROM (SELECT SUM(value) AS n FROM __intrinsic_aggregate_sample GROUP BY aggregate_profile_id)")
+    assert json.loads(done.stdout) == [{"n": 300000}]
+    message = "there is no heap 'nope'; there are libc.malloc and pool\n"
+    for sql in (["SELECT 1"], ["SELECT * FROM heapscope_dumps"], []):
+        done = heapscope("query", "--heap", "pool,nope", two, *sql, input="" if not sql else None)
+        assert done.returncode == 1 and done.stderr == f"heapscope: {two}: {message}" and done.stdout == "", sql
+    done = heapscope("export", "-o", tmp_path / "x.db", "--heap", "nope", one)
+    assert done.returncode == 1 and "there is no heap 'nope'; the only heap is libc.malloc" in done.stderr
+
+
 def test_pprof(heapscope, report, kinds, tmp_path):
     out = tmp_path / "x.pb.gz"
     assert heapscope("export", "-o", out, kinds).returncode == 0
@@ -275,9 +327,17 @@ def test_check(heapscope, kinds, one, tmp_path):
     assert POOL in words(done.stdout) and POOL in words(junit.read_text())
 
 
-def test_a_database_has_all_heaps(heapscope, kinds, tmp_path):
-    done = heapscope("export", "-o", tmp_path / "x.db", "--heap", "pool", kinds)
-    assert done.returncode == 2 and "leave out --pid, --snapshot, --heap and --view" in done.stderr
+def test_a_database_of_some_heaps(heapscope, kinds, tmp_path):
+    database = tmp_path / "x.db"
+    assert heapscope("export", "-o", database, "--heap", "pool,slab/*", kinds).returncode == 0
+    rows = json.loads(heapscope("query", "--format", "json", database, "SELECT heap_name AS h, SUM(size) AS n "
+                                "FROM heap_profile_allocation GROUP BY 1").stdout)
+    assert {row["h"]: row["n"] for row in rows} == {"pool": 40000, "slab/inner": 10000}
+    done = heapscope("export", "-o", database, "--heap", "pool", "--pid", "100", kinds)
+    assert done.returncode == 2 and "leave out --pid, --snapshot and --view" in done.stderr
+    # Its tables stay as they are.
+    done = heapscope("query", "--heap", "pool", database, "SELECT 1")
+    assert done.returncode == 1 and f"{database} is a database, whose tables stay as they are" in done.stderr
 
 
 def test_heaps_that_a_program_registers(run, target, dist, heapscope):

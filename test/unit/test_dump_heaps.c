@@ -152,6 +152,32 @@ static void test_choice(void **state)
     }
 }
 
+/* Removing heaps: only the chosen ones are left, and the figures stay those of the choice. */
+static void test_kept(void **state)
+{
+    (void)state;
+    const struct hs_heap_patterns two = { (const char *const[]){ "pool,slab/inner" }, 1 };
+    const struct hs_heap_patterns wrong = { (const char *const[]){ "pool,nope" }, 1 };
+    struct hs_profile *p = written(fixture_heaps(42, 5000000));
+    struct hs_buf missing = HS_BUF_INIT;
+    assert_int_equal(hs_heap_choice_keep(p, &wrong, &missing), 0);
+    assert_string_equal(hs_buf_text(&missing), "nope");
+    assert_true(p->dumps[0].heaps_n == 6 && !p->has_removed_heaps);
+    hs_buf_clear(&missing);
+    assert_int_equal(hs_heap_choice_keep(p, &two, &missing), 0);
+    const struct hs_profile_dump *dump = &p->dumps[0];
+    assert_true(dump->samples_n == 1 && dump->aside_n == 1 && dump->live.bytes == 40000);
+    assert_true(p->samples[dump->sample_first].live.bytes == 40000);
+    assert_true(p->samples[dump->sample_first + 1].live.bytes == 10000);
+    assert_true(dump->heaps_n == 2 && heap_of(p, "pool")->is_counted && p->has_removed_heaps);
+    assert_true(heap_of(p, "slab/inner")->is_inside && !heap_of(p, "gpu"));
+#if HS_HAS_CHECKS
+    assert_true(hs_profile_is_valid(p));
+#endif
+    hs_profile_free(p);
+    hs_buf_deinit(&missing);
+}
+
 /* A file without HsHeap, as before, and one process of which is plain. */
 static void test_plain(void **state)
 {
@@ -338,6 +364,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_heaps_are),
         cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_kept),
         cmocka_unit_test(test_plain),
         cmocka_unit_test(test_intervals_over_time),
         cmocka_unit_test(test_names_that_occur_twice),

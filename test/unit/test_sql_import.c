@@ -19,11 +19,11 @@ static void test_not_a_trace(void **state)
     sqlite3 *db;
     struct hs_load_report report;
     /* A trace without packets. */
-    assert_int_equal(hs_sql_open_memory_for(HS_SQL_PACKETS, "", 0, &db, &report), 0);
+    assert_int_equal(hs_sql_open_memory_for(HS_SQL_PACKETS, "", 0, NULL, &db, &report), 0);
     sqlite3_close(db);
-    assert_int_equal(hs_sql_open_memory_for(HS_SQL_PACKETS, "#!/bin/sh\n", 10, &db, &report),
+    assert_int_equal(hs_sql_open_memory_for(HS_SQL_PACKETS, "#!/bin/sh\n", 10, NULL, &db, &report),
                      HS_TRACE_E_FOREIGN);
-    assert_true(hs_sql_open_for(HS_SQL_PACKETS, "/nothing/here", &db, NULL) < 0);
+    assert_true(hs_sql_open_for(HS_SQL_PACKETS, "/nothing/here", NULL, &db, NULL) < 0);
 }
 
 static int64_t cell(const struct hs_sql_store *store, enum hs_sql_table table, uint32_t row,
@@ -46,7 +46,7 @@ static void test_from_profile(void **state)
     fixture_sample(&fx, load, fixture_exact(4096, 1), fixture_exact(10192, 3), fixture_exact(0, 0));
     struct hs_sql_store *store = hs_sql_store_new();
     assert_non_null(store);
-    hs_sql_from_profile(store, &fx.p);
+    hs_sql_from_profile(store, &fx.p, NULL);
     assert_int_equal(store->err, 0);
     assert_int_equal(store->tables[HS_SQL_CALLSITE].count, 2);
     int64_t sums[2] = { 0, 0 }, positive = 0;

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "heaps_fixture.h"
 #include "sql/database.h"
 #include "sql/language/named_tables.h"
 #include "sql/store/table_names.h"
@@ -42,12 +43,16 @@ static int add_row(void *ctx, int count, char **values, char **names)
     return 0;
 }
 
+/* The heaps that the tables contain. */
+static struct hs_sql_heaps chosen;
+
 /* All rows of all tables. Those of the profile are read last, or first. */
 static void read_all(struct hs_buf *rows, unsigned expected, const struct hs_buf *file,
                      bool is_profile_first)
 {
     sqlite3 *db;
-    assert_int_equal(hs_sql_open_memory_for(expected, file->data, file->bytes, &db, NULL), 0);
+    assert_int_equal(hs_sql_open_memory_for(expected, file->data, file->bytes, &chosen, &db, NULL),
+                     0);
     struct hs_buf parts[2] = { HS_BUF_INIT, HS_BUF_INIT };
     for (int turn = 0; turn < 2; turn++) {
         bool is_own = (turn == 0) == is_profile_first;
@@ -96,6 +101,42 @@ static void test_same_rows(void **state)
     check_same_rows(&file);
     memset(file.data + file.bytes / 2, 0xff, 40); /* damaged */
     check_same_rows(&file);
+    hs_buf_deinit(&file);
+}
+
+/* The same with some heaps only, of which the profile knows the names and the packets the rows. */
+static void test_same_rows_of_heaps(void **state)
+{
+    (void)state;
+    const char *const names[] = { "pool,g*", "idle" }, *const wrong[] = { "pool,nope" };
+    struct hs_buf file = HS_BUF_INIT, rows = HS_BUF_INIT, missing = HS_BUF_INIT;
+    struct hs_trace_writer *writer = writer_to(&file, 5);
+    dump_and_free(writer, fixture_heaps(100, 5000000));
+    dump_and_free(writer, fixture_heaps(101, 6000000));
+    finish_writer(writer);
+    for (int turn = 0; turn < 2; turn++) {
+        chosen = (struct hs_sql_heaps){ { names, 2 }, &missing };
+        check_same_rows(&file);
+        hs_buf_clear(&rows);
+        read_all(&rows, HS_SQL_PACKETS, &file, false);
+        assert_non_null(strstr(hs_buf_text(&rows), "|pool|"));
+        assert_null(strstr(hs_buf_text(&rows), "slab/inner"));
+        chosen = (struct hs_sql_heaps){ { wrong, 1 }, &missing };
+        for (unsigned expected = 1; expected <= (HS_SQL_PACKETS | HS_SQL_PROFILE); expected++) {
+            sqlite3 *db;
+            hs_buf_clear(&missing);
+            assert_int_equal(
+                hs_sql_open_memory_for(expected, file.data, file.bytes, &chosen, &db, NULL),
+                HS_SQL_E_NO_HEAP);
+            assert_string_equal(hs_buf_text(&missing),
+                                "there is no heap 'nope'; there are libc.malloc, pool, slab/inner, "
+                                "lost pool, gpu and idle");
+        }
+        file.bytes -= 3; /* cut off: then the profile takes a pass of its own */
+    }
+    chosen = (struct hs_sql_heaps){ 0 };
+    hs_buf_deinit(&missing);
+    hs_buf_deinit(&rows);
     hs_buf_deinit(&file);
 }
 
@@ -156,6 +197,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_rows),
+        cmocka_unit_test(test_same_rows_of_heaps),
         cmocka_unit_test(test_one_pass),
         cmocka_unit_test(test_named_tables),
     };

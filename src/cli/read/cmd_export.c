@@ -138,7 +138,7 @@ static int export_database(const char *path, const struct export_args *args)
 {
     uint64_t bytes = 0;
     sqlite3 *db = NULL;
-    int r = hs_tables_file_open(HS_SQL_PACKETS | HS_SQL_PROFILE, path, &db);
+    int r = hs_tables_file_open(HS_SQL_PACKETS | HS_SQL_PROFILE, path, &args->heap_patterns, &db);
     if (r != 0) {
         return r;
     }
@@ -262,10 +262,10 @@ static int export_difference(const struct hs_opts_spec *spec, const char *path,
 static int export_all(const struct hs_opts_spec *spec, const char *path,
                       const struct export_args *args)
 {
-    if (args->pid != 0 || args->snapshot || args->view != HS_VIEW_AUTO || args->heaps.count > 0) {
+    if (args->pid != 0 || args->snapshot || args->view != HS_VIEW_AUTO) {
         return hs_args_fail(spec,
-                            "a database contains every process, snapshot, heap and figure: leave "
-                            "out --pid, --snapshot, --heap and --view");
+                            "a database contains every process, snapshot and figure: leave out "
+                            "--pid, --snapshot and --view");
     }
     if (strcmp(args->output, "-") == 0 && isatty(STDOUT_FILENO) == 1) {
         return hs_args_fail(spec,

@@ -18,6 +18,7 @@
 #include "cli/message.h"
 #include "cli/read/query_shell.h"
 #include "cli/read/tables_file.h"
+#include "profile/model/heap_patterns.h"
 #include "rt/base.h"
 #include "sql/language/named_tables.h"
 #include "sql/store/table_names.h"
@@ -46,11 +47,18 @@ static bool is_database(const char *path)
 }
 
 /* The SQL tells which tables of a profile to fill. NULL: it comes later. */
-static int open_database(const char *path, const struct hs_buf *sql, sqlite3 **ret_db)
+static int open_database(const char *path, const struct hs_buf *sql,
+                         const struct hs_heap_patterns *heaps, sqlite3 **ret_db)
 {
     if (!is_database(path)) {
         unsigned expected = sql ? hs_sql_named_tables(sql->data, sql->bytes) : HS_SQL_PACKETS;
-        return hs_tables_file_open(expected, path, ret_db);
+        return hs_tables_file_open(expected, path, heaps, ret_db);
+    }
+    if (heaps->count > 0) {
+        hs_message("%s is a database, whose tables stay as they are: leave out --heap, and give "
+                   "it to 'heapscope export'",
+                   path);
+        return HS_EXIT_STATUS_FAILED;
     }
     sqlite3 *db = NULL;
     int code = sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL);
@@ -71,6 +79,7 @@ struct query_args {
     const char *sql_file;
     /* The options of trace_processor_shell for SQL; results are CSV then. */
     const char *query_file, *query_text;
+    struct hs_opt_list heaps;
 };
 
 /* Reads the SQL that does not come from standard input. *ret_has_sql: there is some. */
@@ -115,7 +124,8 @@ static int query_file(const struct query_args *args, const char *profile, struct
 {
     sqlite3 *db = NULL;
     struct hs_sql *sql = NULL;
-    int status = open_database(profile, known, &db);
+    const struct hs_heap_patterns heaps = { args->heaps.items, args->heaps.count };
+    int status = open_database(profile, known, &heaps, &db);
     if (status != HS_EXIT_STATUS_DONE) {
         return status;
     }
@@ -147,6 +157,23 @@ static int take_sql(const struct hs_opts_spec *spec, struct query_args *args, co
     return HS_ARGS_GO_ON;
 }
 
+static int query(const struct hs_opts_spec *spec, struct query_args *args,
+                 const struct hs_opts_result *result)
+{
+    const char *sql_text = result->operand_count == 2 ? result->operands[1] : NULL;
+    int status = take_sql(spec, args, &sql_text);
+    if (status != HS_ARGS_GO_ON) {
+        return status;
+    }
+    struct hs_buf sql;
+    bool has_sql;
+    int err = read_sql(args, sql_text, &sql, &has_sql);
+    status = err < 0 ? HS_EXIT_STATUS_FAILED
+                     : query_file(args, result->operands[0], has_sql ? &sql : NULL);
+    hs_buf_deinit(&sql);
+    return status;
+}
+
 int hs_cmd_query(int argc, char **argv)
 {
     struct query_args args = { .format = HS_SQL_FORMAT_N };
@@ -159,6 +186,9 @@ int hs_cmd_query(int argc, char **argv)
                       "like --file with --format csv, as in trace_processor_shell"),
         HS_OPT_STRING('Q', "query-string", "SQL", &args.query_text,
                       "run this SQL, with --format csv, as in trace_processor_shell"),
+        HS_OPT_LIST(0, "heap", "NAME", &args.heaps,
+                    "make tables of these heaps only: a glob or a list of them, such as\n"
+                    "'pool,gpu*'; may be given more than once (default: all heaps)"),
     };
     const struct hs_opts_spec spec = {
         .command = "query",
@@ -176,19 +206,9 @@ int hs_cmd_query(int argc, char **argv)
     };
     struct hs_opts_result result;
     int status = hs_args_parse(&spec, argc, argv, &result);
-    if (status != HS_ARGS_GO_ON) {
-        return status;
+    if (status == HS_ARGS_GO_ON) {
+        status = query(&spec, &args, &result);
     }
-    const char *sql_text = result.operand_count == 2 ? result.operands[1] : NULL;
-    status = take_sql(&spec, &args, &sql_text);
-    if (status != HS_ARGS_GO_ON) {
-        return status;
-    }
-    struct hs_buf sql;
-    bool has_sql;
-    int err = read_sql(&args, sql_text, &sql, &has_sql);
-    status = err < 0 ? HS_EXIT_STATUS_FAILED
-                     : query_file(&args, result.operands[0], has_sql ? &sql : NULL);
-    hs_buf_deinit(&sql);
+    hs_opt_list_deinit(&args.heaps);
     return status;
 }

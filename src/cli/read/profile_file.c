@@ -296,9 +296,7 @@ static int choose_heaps(struct hs_profile *profile, const struct hs_heap_pattern
     if (err < 0) {
         hs_buf_str(words, strerror(-err));
     } else if (missing.bytes > 0) {
-        hs_buf_printf(words, "there is no heap '%s'; ", hs_buf_text(&missing));
-        hs_buf_str(words, profile->heap_count == 1 ? "the only heap is " : "there are ");
-        hs_heap_choice_list(profile, words);
+        hs_heap_choice_write_missing(profile, &missing, words);
     }
     bool is_good = err == 0 && missing.bytes == 0;
     hs_buf_deinit(&missing);

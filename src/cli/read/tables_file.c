@@ -27,8 +27,8 @@ static void say_damage(const char *name, const struct hs_trace_damage *damage)
 }
 
 /* Opens the file with the names from the folders in the environment, as the other commands do. */
-static int open_with_names(unsigned expected, const char *path, sqlite3 **ret_db,
-                           struct hs_load_report *ret_report)
+static int open_with_names(unsigned expected, const char *path, const struct hs_sql_heaps *heaps,
+                           sqlite3 **ret_db, struct hs_load_report *ret_report)
 {
     char copy[32];
     struct hs_symbol_env env;
@@ -37,29 +37,38 @@ static int open_with_names(unsigned expected, const char *path, sqlite3 **ret_db
     bool is_wanted = env.root_count > 0;
     hs_symbol_env_deinit(&env);
     if (!is_wanted) {
-        return hs_sql_open_for(expected, path, ret_db, ret_report);
+        return hs_sql_open_for(expected, path, heaps, ret_db, ret_report);
     }
     if (fd < 0) {
         return fd;
     }
     snprintf(copy, sizeof(copy), "/proc/self/fd/%d", fd);
-    int r = hs_sql_open_for(expected, copy, ret_db, ret_report);
+    int r = hs_sql_open_for(expected, copy, heaps, ret_db, ret_report);
     close(fd); /* the file stays mapped */
     return r;
 }
 
-int hs_tables_file_open(unsigned expected, const char *path, sqlite3 **ret_db)
+int hs_tables_file_open(unsigned expected, const char *path, const struct hs_heap_patterns *heaps,
+                        sqlite3 **ret_db)
 {
     struct hs_load_report report = { 0 };
+    struct hs_buf missing = HS_BUF_INIT;
+    const struct hs_sql_heaps chosen = { .patterns = *heaps, .missing = &missing };
+    const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
     hs_progress_expect("heapscope: making tables of the file ...\n");
     /* Without an end: tables that are read later are made from the file, too. */
     struct hs_memory_bound bound;
     hs_memory_bound_begin(&bound, path);
-    int r = open_with_names(expected, path, ret_db, &report);
+    int status = 0, r = open_with_names(expected, path, &chosen, ret_db, &report);
     hs_progress_over();
-    if (r != 0) {
-        return hs_profile_file_fail(path, r, &report);
+    if (r == HS_SQL_E_NO_HEAP) {
+        hs_message("%s: %s", name, hs_buf_text(&missing));
+        status = HS_EXIT_STATUS_FAILED;
+    } else if (r != 0) {
+        status = hs_profile_file_fail(path, r, &report);
+    } else {
+        say_damage(name, &report.damage);
     }
-    say_damage(strcmp(path, "-") == 0 ? "standard input" : path, &report.damage);
-    return 0;
+    hs_buf_deinit(&missing);
+    return status;
 }

@@ -4,7 +4,6 @@
 #include "profile/analyse/heap_choice.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,13 +14,19 @@
 /* In a list of more names, the rest is only counted. */
 #define NAMES_LISTED 32U
 
+/* What is chosen: marks are made while the globs are read. */
+struct choice {
+    const struct hs_profile *p, *other;
+    bool *is_chosen;
+    struct hs_buf *missing;
+};
+
 /* Marks the heaps that a glob matches. Returns whether there is one. `is_chosen` may be NULL. */
 static bool mark(const struct hs_profile *p, const char *glob, bool *is_chosen)
 {
     bool has_any = false;
     for (uint32_t i = 0; i < p->heap_count; i++) {
-        const char *name = hs_profile_string(p, p->heaps[i]);
-        if (strcmp(name, glob) == 0 || fnmatch(glob, name, 0) == 0) {
+        if (hs_heap_glob_matches(glob, hs_profile_string(p, p->heaps[i]))) {
             has_any = true;
             if (is_chosen) {
                 is_chosen[i] = true;
@@ -31,20 +36,20 @@ static bool mark(const struct hs_profile *p, const char *glob, bool *is_chosen)
     return has_any;
 }
 
-/* Marks the heaps that one list of globs matches. Changes the list. */
-static void mark_list(const struct hs_profile *p, char *list, const struct hs_profile *other,
-                      bool *is_chosen, struct hs_buf *missing)
+/* Marks the heaps that one glob of the list matches. */
+static int mark_glob(void *ctx, const char *glob)
 {
-    char *rest = list;
-    for (char *glob; (glob = strsep(&rest, ",")) != NULL;) {
-        bool is_there = mark(p, glob, is_chosen) || (other && mark(other, glob, NULL));
-        if (!is_there && missing && missing->bytes == 0) {
-            hs_utf8_write(missing, glob, strlen(glob));
-            if (glob[0] == '\0') {
-                hs_buf_str(missing, "(no name)");
-            }
+    const struct choice *choice = ctx;
+    struct hs_buf *missing = choice->missing;
+    bool is_there = mark(choice->p, glob, choice->is_chosen) ||
+                    (choice->other && mark(choice->other, glob, NULL));
+    if (!is_there && missing && missing->bytes == 0) {
+        hs_utf8_write(missing, glob, strlen(glob));
+        if (glob[0] == '\0') {
+            hs_buf_str(missing, "(no name)");
         }
     }
+    return 0;
 }
 
 /* Did the recording leave out malloc's heap in every process that it recorded? */
@@ -79,31 +84,47 @@ static int choose_recorded(struct hs_profile *p)
     return 0;
 }
 
-int hs_heap_choice_apply(struct hs_profile *p, const struct hs_heap_patterns *patterns,
-                         const struct hs_profile *other, struct hs_buf *missing)
+static int choose(struct hs_profile *p, const struct hs_heap_patterns *patterns,
+                  const struct hs_profile *other, bool is_alone, struct hs_buf *missing)
 {
-    if (!patterns || patterns->count == 0) {
-        return choose_recorded(p);
-    }
     bool *is_chosen = calloc((size_t)p->heap_count + 1, sizeof(*is_chosen));
-    int err = is_chosen ? 0 : -ENOMEM;
-    for (size_t i = 0; i < patterns->count && err == 0; i++) {
-        char *list = strdup(patterns->texts[i]);
-        if (list) {
-            mark_list(p, list, other, is_chosen, missing);
-        } else {
-            err = -ENOMEM;
-        }
-        free(list);
-    }
+    struct choice choice = { .p = p, .other = other, .is_chosen = is_chosen, .missing = missing };
+    int err = is_chosen ? hs_heap_patterns_each(patterns, mark_glob, &choice) : -ENOMEM;
     if (err == 0 && missing && missing->err < 0) {
         err = missing->err;
     }
     if (err == 0 && (!missing || missing->bytes == 0)) {
         hs_profile_choose_heaps(p, is_chosen);
+        if (is_alone) {
+            hs_profile_keep_heaps(p, is_chosen);
+        }
     }
     free(is_chosen);
     return err;
+}
+
+int hs_heap_choice_apply(struct hs_profile *p, const struct hs_heap_patterns *patterns,
+                         const struct hs_profile *other, struct hs_buf *missing)
+{
+    return patterns && patterns->count > 0 ? choose(p, patterns, other, false, missing)
+                                           : choose_recorded(p);
+}
+
+int hs_heap_choice_keep(struct hs_profile *p, const struct hs_heap_patterns *patterns,
+                        struct hs_buf *missing)
+{
+    return patterns && patterns->count > 0 ? choose(p, patterns, NULL, true, missing)
+                                           : choose_recorded(p);
+}
+
+void hs_heap_choice_write_missing(const struct hs_profile *p, struct hs_buf *missing,
+                                  struct hs_buf *words)
+{
+    hs_buf_printf(words, "there is no heap '%s'; ", hs_buf_text(missing));
+    hs_buf_str(words, p->heap_count == 0   ? "the file has no heaps"
+                      : p->heap_count == 1 ? "the only heap is "
+                                           : "there are ");
+    hs_heap_choice_list(p, words);
 }
 
 void hs_heap_choice_list(const struct hs_profile *p, struct hs_buf *buf)

@@ -1,25 +1,19 @@
 /*
  * Chooses heaps by name, for --heap: `pool`, `pool,arena`, `*`, `libc.*`.
  *
- * A pattern is a list of globs, separated by commas. The heaps that any of them matches are chosen.
- * Of these, dump_heaps.h counts those that lie in no other: `*` is the same as all primary heaps.
+ * The heaps that any glob of the patterns matches are chosen. Of these, dump_heaps.h counts those
+ * that lie in no other: `*` is the same as all primary heaps. Without patterns, all primary heaps
+ * are chosen; if malloc's was left out of the recording, all others.
  *
  * Threads   as dump_heaps.h.
  * Fails     -ENOMEM
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
+#include "profile/model/heap_patterns.h"
 #include "profile/model/profile.h"
 
 struct hs_buf;
-
-struct hs_heap_patterns {
-    const char *const *texts;
-    size_t count; /* 0: all primary heaps; if malloc's was left out, all others */
-};
 
 /*
  * Chooses the heaps of a profile. A glob that matches a heap of neither
@@ -28,6 +22,16 @@ struct hs_heap_patterns {
  */
 int hs_heap_choice_apply(struct hs_profile *p, const struct hs_heap_patterns *patterns,
                          const struct hs_profile *other, struct hs_buf *missing);
+/*
+ * The same, and removes what the profile has of all other heaps, for views that show each heap by
+ * itself. Without patterns, nothing is removed.
+ */
+int hs_heap_choice_keep(struct hs_profile *p, const struct hs_heap_patterns *patterns,
+                        struct hs_buf *missing);
+
+/* Writes that there is no heap *missing, and which ones there are. */
+void hs_heap_choice_write_missing(const struct hs_profile *p, struct hs_buf *missing,
+                                  struct hs_buf *words);
 
 /* Writes the names of the profile's heaps: "libc.malloc, pool and gpu". They are sanitized. */
 void hs_heap_choice_list(const struct hs_profile *p, struct hs_buf *buf);

@@ -177,6 +177,40 @@ void hs_profile_choose_heaps(struct hs_profile *p, const bool *is_chosen)
     }
 }
 
+/* --- removing --- */
+
+static void keep_samples(const struct hs_profile *p, struct hs_profile_dump *dump,
+                         const bool *is_chosen)
+{
+    uint32_t count = dump->samples_n + dump->aside_n, kept = 0, kept_counted = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        struct hs_profile_sample *samples = p->samples + dump->sample_first;
+        if (is_chosen[samples[i].heap]) {
+            kept_counted += i < dump->samples_n;
+            samples[kept++] = samples[i];
+        }
+    }
+    dump->samples_n = kept_counted;
+    dump->aside_n = kept - kept_counted;
+}
+
+void hs_profile_keep_heaps(struct hs_profile *p, const bool *is_chosen)
+{
+    for (uint32_t i = 0; i < p->dump_count; i++) {
+        struct hs_profile_dump *dump = &p->dumps[i];
+        uint32_t kept = 0;
+        for (uint32_t k = 0; k < dump->heaps_n; k++) {
+            struct hs_profile_dump_heap *heaps = p->dump_heaps + dump->heap_first;
+            p->has_removed_heaps |= !is_chosen[heaps[k].heap] && heaps[k].alloc.bytes > 0;
+            if (is_chosen[heaps[k].heap]) {
+                heaps[kept++] = heaps[k];
+            }
+        }
+        keep_samples(p, dump, is_chosen);
+        dump->heaps_n = kept;
+    }
+}
+
 /* --- when everything was added --- */
 
 static int compare_heaps(const void *a, const void *b)

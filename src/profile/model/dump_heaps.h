@@ -17,8 +17,8 @@
  * A dump counts heaps by having only their samples in its list and only their figures in its
  * totals, so that views need not know of heaps. The samples of other heaps stand behind the list.
  *
- * Holds     samples_n + aside_n of a dump never changes. The live total of a dump whose heaps have
- *           their own figures is at least the sum over the counted heaps.
+ * Holds     samples_n + aside_n of a dump changes only when heaps are removed. The live total of a
+ *           dump whose heaps have their own figures is at least the sum over the counted heaps.
  * Threads   one user, and no reader meanwhile.
  * Fails     never, or as stated.
  * See       docs/adr/0026-heaps-stand-apart.md, docs/GLOSSARY.md "primary heap"
@@ -32,6 +32,10 @@
 
 /* Chooses heaps: is_chosen has an element for each of the profile's heaps. May be called once. */
 void hs_profile_choose_heaps(struct hs_profile *p, const bool *is_chosen);
+/* Removes the samples of all heaps that are not chosen, and what dumps say of these heaps. What is
+ * known only of a whole process, such as the figures of a thread, still contains them. Comes after
+ * hs_profile_choose_heaps(), with the same heaps. */
+void hs_profile_keep_heaps(struct hs_profile *p, const bool *is_chosen);
 
 /* The heap of a dump; NULL: the dump says nothing of it. */
 const struct hs_profile_dump_heap *

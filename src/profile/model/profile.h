@@ -316,7 +316,8 @@ struct hs_profile {
     uint32_t heap_count;
     struct hs_profile_dump_heap *dump_heaps;
     uint32_t dump_heap_count;
-    uint32_t *asked_heaps; /* string ids of names and globs by which the sessions selected heaps */
+    bool has_removed_heaps; /* figures of threads contain heaps that were removed: dump_heaps.h */
+    uint32_t *asked_heaps;  /* string ids of names and globs by which the sessions selected heaps */
     uint32_t asked_heap_count;
     struct hs_profile_process *processes;
     uint32_t process_count;

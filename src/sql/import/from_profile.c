@@ -90,6 +90,24 @@ static const struct hs_profile_sample *same_before(const struct hs_profile *p,
     return NULL;
 }
 
+/* Adds a row for each heap of a dump. */
+static void add_heaps(struct hs_sql_store *store, const struct hs_profile *p,
+                      const struct hs_profile_dump *d, const struct hs_heap_patterns *heaps)
+{
+    int64_t end = hs_saturate_signed(d->time_ns);
+    int64_t start = d->start_ns != 0 ? hs_saturate_signed(d->start_ns) : end;
+    for (uint32_t h = 0; h < p->heap_count && store->err == 0; h++) {
+        const char *name = hs_profile_string(p, p->heaps[h]);
+        int r = heaps && heaps->count > 0 ? hs_heap_patterns_match(heaps, name) : 1;
+        if (r > 0) {
+            HS_SQL_ADD(store, HS_SQL_HEAP_PROFILE, start, end, hs_saturate_subtract(end, start),
+                       d->process + 1, text_of(store, p, p->heaps[h]));
+        } else if (r < 0) {
+            store->err = r;
+        }
+    }
+}
+
 static void add_dump(struct hs_sql_store *store, const struct hs_profile *p,
                      const struct hs_profile_dump *d, const struct hs_profile_dump *before)
 {
@@ -111,14 +129,10 @@ static void add_dump(struct hs_sql_store *store, const struct hs_profile *p,
                        hs_saturate_subtract(0, count), hs_saturate_subtract(0, bytes));
         }
     }
-    for (uint32_t h = 0; h < p->heap_count && store->err == 0; h++) {
-        int64_t start = d->start_ns != 0 ? hs_saturate_signed(d->start_ns) : ts;
-        HS_SQL_ADD(store, HS_SQL_HEAP_PROFILE, start, ts, hs_saturate_subtract(ts, start), upid,
-                   text_of(store, p, p->heaps[h]));
-    }
 }
 
-static void add_dumps(struct hs_sql_store *store, const struct hs_profile *p)
+static void add_dumps(struct hs_sql_store *store, const struct hs_profile *p,
+                      const struct hs_heap_patterns *heaps)
 {
     uint32_t *last = malloc(((size_t)p->process_count + 1) * sizeof(*last));
     if (!last) {
@@ -130,6 +144,7 @@ static void add_dumps(struct hs_sql_store *store, const struct hs_profile *p)
         uint32_t *before = &last[p->dumps[i].process];
         if (p->dumps[i].has_samples) {
             add_dump(store, p, &p->dumps[i], *before == UINT32_MAX ? NULL : &p->dumps[*before]);
+            add_heaps(store, p, &p->dumps[i], heaps);
             *before = i;
         }
     }
@@ -161,7 +176,8 @@ static void add_aggregates(struct hs_sql_store *store, const struct hs_profile *
     }
 }
 
-void hs_sql_from_profile(struct hs_sql_store *store, const struct hs_profile *profile)
+void hs_sql_from_profile(struct hs_sql_store *store, const struct hs_profile *profile,
+                         const struct hs_heap_patterns *heaps)
 {
     for (int i = 0; i < HS_SQL_OWN_FIRST; i++) {
         /* Rows that the import made before it found that the file is not a trace. */
@@ -169,6 +185,6 @@ void hs_sql_from_profile(struct hs_sql_store *store, const struct hs_profile *pr
     }
     add_code(store, profile);
     add_processes(store, profile);
-    add_dumps(store, profile);
+    add_dumps(store, profile, heaps);
     add_aggregates(store, profile);
 }

@@ -11,8 +11,11 @@
  */
 #pragma once
 
+#include "profile/model/heap_patterns.h"
 #include "profile/model/profile.h"
 #include "sql/store/sql_store.h"
 
-/* Adds the rows of the profile to the store, after removing all rows that are there. */
-void hs_sql_from_profile(struct hs_sql_store *store, const struct hs_profile *profile);
+/* Adds the rows of the profile to the store, after removing all rows that are there. The profile
+ * has no other heaps than those that `heaps` matches (NULL: it has all). */
+void hs_sql_from_profile(struct hs_sql_store *store, const struct hs_profile *profile,
+                         const struct hs_heap_patterns *heaps);

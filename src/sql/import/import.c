@@ -223,16 +223,18 @@ static void import_deinit(struct hs_import *import)
 }
 
 int hs_sql_import(struct hs_sql_store *store, const void *data, size_t bytes,
-                  struct hs_load_report *ret_report)
+                  const struct hs_heap_patterns *heaps, struct hs_load_report *ret_report)
 {
-    return hs_sql_import_both(store, data, bytes, NULL, ret_report);
+    return hs_sql_import_both(store, data, bytes, heaps, NULL, ret_report);
 }
 
 int hs_sql_import_both(struct hs_sql_store *store, const void *data, size_t bytes,
-                       struct hs_profile **ret_profile, struct hs_load_report *ret_report)
+                       const struct hs_heap_patterns *heaps, struct hs_profile **ret_profile,
+                       struct hs_load_report *ret_report)
 {
     struct hs_import import = {
         .store = store,
+        .heaps = heaps,
         .file_bytes = bytes,
         .budget = BUDGET_MIN + (uint64_t)bytes * BUDGET_RATE,
         .empty = hs_sql_store_put(store, "", 0),

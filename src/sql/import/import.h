@@ -14,6 +14,7 @@
 
 #include <stddef.h>
 
+#include "profile/model/heap_patterns.h"
 #include "profile/read/load.h"
 #include "sql/store/sql_store.h"
 
@@ -21,12 +22,14 @@
  * or not a trace. */
 #define HS_SQL_E_BLANK 16
 
-/* Reads a file of `bytes` bytes. Returns 0, HS_SQL_E_BLANK, HS_TRACE_E_FOREIGN or -errno.
- * ret_report may be NULL. */
+/* Reads a file of `bytes` bytes. Dumps of heaps that `heaps` does not match get no rows (NULL: all
+ * get theirs). Returns 0, HS_SQL_E_BLANK, HS_TRACE_E_FOREIGN or -errno. ret_report may be NULL. */
 int hs_sql_import(struct hs_sql_store *store, const void *data, size_t bytes,
-                  struct hs_load_report *ret_report);
-/* The same, and makes the profile of the file in the same pass (profile/read/load_trace.h).
+                  const struct hs_heap_patterns *heaps, struct hs_load_report *ret_report);
+/* The same, and makes the profile of the file, with all heaps, in the same pass
+ * (profile/read/load_trace.h).
  * *ret_profile stays as it is if the file is damaged: then the profile, which reads damaged packets
  * by its own rules, needs a pass of its own. ret_profile may be NULL. */
 int hs_sql_import_both(struct hs_sql_store *store, const void *data, size_t bytes,
-                       struct hs_profile **ret_profile, struct hs_load_report *ret_report);
+                       const struct hs_heap_patterns *heaps, struct hs_profile **ret_profile,
+                       struct hs_load_report *ret_report);

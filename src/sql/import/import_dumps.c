@@ -214,6 +214,18 @@ static void add_sample(struct hs_import *import, struct hs_import_sequence *sequ
     *was = now;
 }
 
+/* Is the heap one of those that get rows? */
+static bool is_wanted(struct hs_import *import, int64_t heap)
+{
+    size_t bytes;
+    if (!import->heaps || import->heaps->count == 0) {
+        return true;
+    }
+    int r = hs_heap_patterns_match(import->heaps, hs_sql_store_text(import->store, heap, &bytes));
+    import->store->err = r < 0 && import->store->err == 0 ? r : import->store->err;
+    return r > 0;
+}
+
 static void add_part(struct hs_import *import, struct hs_import_sequence *sequence,
                      const struct hs_import_part *part)
 {
@@ -232,6 +244,9 @@ static void add_part(struct hs_import *import, struct hs_import_sequence *sequen
     }
     uint32_t upid = hs_import_upid(import, (uint32_t)part->pid);
     note_head(import, sequence, part);
+    if (!is_wanted(import, part->heap)) {
+        return; /* what was noted is of the whole process */
+    }
     add_dump(import, upid, part, start_ns, end_ns);
     struct place place = { .upid = upid, .ts_ns = end_ns, .heap = part->heap };
     place.has_frees =

@@ -25,6 +25,7 @@
  */
 #pragma once
 
+#include "profile/model/heap_patterns.h"
 #include "profile/read/load.h"
 #include "sql/import/import_stats.h"
 #include "sql/store/sql_store.h"
@@ -82,6 +83,7 @@ struct hs_import_waiting;
 
 struct hs_import {
     struct hs_sql_store *store;
+    const struct hs_heap_patterns *heaps; /* others get no rows; NULL: all get theirs */
     struct hs_load_report report;
     uint64_t budget;
     int64_t empty;  /* number of the text "" */

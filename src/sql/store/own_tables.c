@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/model/dump_heaps.h"
 #include "profile/model/margin.h"
 #include "trace/snapshot.h"
 
@@ -50,6 +51,12 @@ static struct figures figures_of(const struct hs_amount *amount, uint64_t interv
 #define FIGURE_CELLS(s)                                                                            \
     (s).bytes, (s).count, (s).bytes_low, (s).bytes_high, (s).count_low, (s).count_high
 
+/* How many samples some of the heaps have is not known. */
+static int64_t sample_count_of(const struct hs_profile_dump *d)
+{
+    return d->sample_count == 0 && d->alloc.bytes > 0 ? HS_ROWS_NULL : (int64_t)d->sample_count;
+}
+
 static void add_dumps(struct hs_sql_store *store, const struct hs_profile *p)
 {
     for (uint32_t i = 0; i < p->dump_count && store->err == 0; i++) {
@@ -62,7 +69,7 @@ static void add_dumps(struct hs_sql_store *store, const struct hs_profile *p)
                    (int64_t)d->orig_interval_bytes, null_if_0(d->rss_bytes),
                    null_if_0(d->rss_peak_bytes), null_if_0(d->rss_start_bytes), d->has_peak,
                    d->has_scaled_counts, FIGURE_CELLS(live), FIGURE_CELLS(alloc),
-                   FIGURE_CELLS(peak), (int64_t)d->sample_count, (int64_t)d->free_count,
+                   FIGURE_CELLS(peak), sample_count_of(d), (int64_t)d->free_count,
                    (int64_t)d->replay_count, (int64_t)d->walk_count, null_if_0(d->region_bytes),
                    d->has_samples, d->is_incomplete, text_of(store, p, d->name));
     }
@@ -78,7 +85,7 @@ static void add_heaps(struct hs_sql_store *store, const struct hs_profile *p)
                            alloc = figures_of(&heap->alloc, heap->interval_bytes, true),
                            peak = figures_of(&heap->peak, heap->interval_bytes, heap->has_peak);
             HS_SQL_ADD(store, HS_SQL_OWN_HEAPS, i, text_of(store, p, p->heaps[heap->heap]),
-                       heap->is_carved,
+                       heap->is_carved, heap->is_counted,
                        heap->parent == HS_PROFILE_NO_HEAP
                            ? HS_ROWS_NULL
                            : text_of(store, p, p->heaps[heap->parent]),
@@ -191,7 +198,14 @@ static int64_t node_cell(void *ctx, uint32_t row, uint32_t cell)
     return own->kinds[frame->kind & 3];
 }
 
-enum sample_cell { SAMPLE_DUMP, SAMPLE_NODE, SAMPLE_HEAP, SAMPLE_IS_CARVED, SAMPLE_AMOUNTS };
+enum sample_cell {
+    SAMPLE_DUMP,
+    SAMPLE_NODE,
+    SAMPLE_HEAP,
+    SAMPLE_IS_CARVED,
+    SAMPLE_IS_COUNTED,
+    SAMPLE_AMOUNTS
+};
 
 /* Figures and their confidence intervals are computed together: up to three times six values for a
  * row. Only those that a query reads are computed. */
@@ -222,6 +236,7 @@ static int64_t sample_cell(void *ctx, uint32_t row, uint32_t cell)
     }
     const struct hs_profile_dump *d = &p->dumps[own->dump];
     const struct hs_profile_sample *s = &p->samples[d->sample_first + row - own->firsts[own->dump]];
+    const struct hs_profile_dump_heap *heap;
     switch (cell) {
     case SAMPLE_DUMP:
         return own->dump;
@@ -230,8 +245,11 @@ static int64_t sample_cell(void *ctx, uint32_t row, uint32_t cell)
     case SAMPLE_HEAP:
         return own->texts[p->heaps[s->heap]];
     case SAMPLE_IS_CARVED:
-        /* Samples of carved heaps stand behind those of the primary heaps. */
-        return row - own->firsts[own->dump] >= d->samples_n;
+        heap = hs_profile_dump_heap(p, d, s->heap);
+        return heap && heap->is_carved;
+    case SAMPLE_IS_COUNTED:
+        /* Samples that are not stand behind those that are. */
+        return row - own->firsts[own->dump] < d->samples_n;
     default:
         return figure_cell(own, d, s, cell - SAMPLE_AMOUNTS);
     }
@@ -324,7 +342,7 @@ static void add_threads_losses_changes(struct hs_sql_store *store, const struct 
         const struct hs_profile_thread *thread = &p->threads[i];
         uint32_t last = p->processes[thread->process].last_dump;
         uint64_t interval_bytes = last < p->dump_count ? p->dumps[last].interval_bytes : 0;
-        struct figures live = figures_of(&thread->live, interval_bytes, true);
+        struct figures live = figures_of(&thread->live, interval_bytes, !p->has_removed_heaps);
         HS_SQL_ADD(store, HS_SQL_OWN_THREADS, thread->process, thread->tid,
                    text_of(store, p, thread->name), (int64_t)thread->start_ns, FIGURE_CELLS(live));
     }

@@ -113,10 +113,11 @@ static const struct {
                                               "module text build_id text rel_pc int kind text "
                                               "is_inlined int" },
     [HS_SQL_OWN_SAMPLES] = { "heapscope_samples",
-                             "id # dump_id int node_id int heap_name text is_carved int" AMOUNT(
-                                 "alloc") AMOUNT("live") AMOUNT("peak") },
+                             "id # dump_id int node_id int heap_name text is_carved int is_counted "
+                             "int" AMOUNT("alloc") AMOUNT("live") AMOUNT("peak") },
     [HS_SQL_OWN_HEAPS] = { "heapscope_heaps",
-                           "id # dump_id int heap_name text is_carved int parent_name text "
+                           "id # dump_id int heap_name text is_carved int is_counted int "
+                           "parent_name text "
                            "has_own_samples int interval_bytes int peak_time_ns int" AMOUNT("live")
                                AMOUNT("alloc") AMOUNT("peak") },
     [HS_SQL_OWN_THREADS] = { "heapscope_threads",
