@@ -127,7 +127,7 @@ _heapscope()
             options+=' --shmem-size --block-client --block-client-timeout --no-block-client --'
             ;;
         profile)
-            options+=' --alloc --no-annotations --pid --timestamps --output-dir'
+            options+=' --alloc --no-annotations --pid --heap --timestamps --output-dir'
             ;;
         start)
             options+=' --name --pid --all --min-memory --interval --output --duration --dump-every --dump-phase'

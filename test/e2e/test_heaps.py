@@ -299,6 +299,18 @@ def test_pprof(heapscope, report, kinds, tmp_path):
     assert totals == {name.replace("/", "_").replace(" ", "_"): size for name, size in KINDS.items()}
 
 
+def test_files_of_some_heaps(heapscope, kinds, two, tmp_path):
+    def files(name, file=kinds, status=0):
+        folder = tmp_path / f"{name.replace('/', '_')} {file.stem}"
+        done = heapscope("profile", "--heap", name, "--output-dir", folder, file)
+        assert done.returncode == status, done.stderr
+        return done.stderr if status else {path.name.split(".", 3)[3].removesuffix(".pb") for path in folder.iterdir()}
+    assert files("pool,slab/*") == {"pool", "slab_inner"} and files("*") == {name.replace("/", "_").replace(" ", "_") for name in KINDS}
+    assert files("po*", two) == {"pool"}
+    assert "nothing was allocated in the heaps" in files("idle", status=1)
+    assert files("pool,nope", two, status=1) == f"heapscope: {two}: there is no heap 'nope'; there are libc.malloc and pool\n"
+
+
 def test_diff(heapscope, kinds, two, tmp_path):
     text = words(heapscope("diff", two, kinds).stdout)
     assert ADDED + "; " + INSIDE in text and WORDS in text

@@ -27,6 +27,7 @@ struct profile_args {
     const char *timestamps, *output_folder;
     uint64_t times_ns[TIMES_MAX];
     size_t time_count;
+    struct hs_opt_list heaps;
 };
 
 static int take_timestamps(const struct hs_opts_spec *spec, struct profile_args *args)
@@ -87,8 +88,11 @@ static int write_files(const char *path, const struct profile_args *args)
 {
     struct hs_profile *profile = NULL;
     char folder[PATH_MAX];
+    const struct hs_heap_patterns heaps = { args->heaps.items, args->heaps.count };
     int status = hs_profile_file_load(path, &profile);
+    status = status ? status : hs_profile_file_keep_heaps(path, profile, &heaps);
     if (status != 0) {
+        hs_profile_free(profile);
         return status;
     }
     int r = 0;
@@ -117,8 +121,10 @@ static int write_files(const char *path, const struct profile_args *args)
         if (count > 0) {
             hs_message_info("Wrote profiles to %s", folder);
         } else if (count == 0) {
-            hs_message("%s: no snapshot matches --pid and --timestamps, or the snapshots are empty",
-                       path);
+            hs_message(
+                "%s: no snapshot matches --pid and --timestamps, or nothing was allocated in "
+                "the heaps",
+                path);
         }
         if (count <= 0) {
             status = HS_EXIT_STATUS_FAILED;
@@ -142,6 +148,9 @@ int hs_cmd_profile(int argc, char **argv)
         HS_OPT_FLAG_OFF(0, "no-annotations", &args.is_annotated,
                         "leave out annotations such as [jit] behind function names"),
         HS_OPT_NUMBER(0, "pid", "PID", &args.pid, 1, UINT32_MAX, "write only this process"),
+        HS_OPT_LIST(0, "heap", "NAME", &args.heaps,
+                    "write only these heaps: a glob or a list of them, such as 'pool,gpu*'; may\n"
+                    "be given more than once (default: all heaps)"),
         HS_OPT_STRING(0, "timestamps", "T1,T2", &args.timestamps,
                       "write only snapshots whose time, or the start of whose window, is within a\n"
                       "millisecond of one of these times (in nanoseconds)"),
@@ -163,13 +172,12 @@ int hs_cmd_profile(int argc, char **argv)
     };
     struct hs_opts_result result;
     int status = hs_args_parse(&spec, argc, argv, &result);
-    if (status != HS_ARGS_GO_ON) {
-        return status;
+    if (status == HS_ARGS_GO_ON && (args.is_perf || args.is_java_heap)) {
+        status = hs_args_fail(&spec, "--%s: only native heap profiles can be read; leave it out",
+                              args.is_perf ? "perf" : "java-heap");
     }
-    if (args.is_perf || args.is_java_heap) {
-        return hs_args_fail(&spec, "--%s: only native heap profiles can be read; leave it out",
-                            args.is_perf ? "perf" : "java-heap");
-    }
-    status = take_timestamps(&spec, &args);
-    return status == HS_ARGS_GO_ON ? write_files(result.operands[0], &args) : status;
+    status = status == HS_ARGS_GO_ON ? take_timestamps(&spec, &args) : status;
+    status = status == HS_ARGS_GO_ON ? write_files(result.operands[0], &args) : status;
+    hs_opt_list_deinit(&args.heaps);
+    return status;
 }

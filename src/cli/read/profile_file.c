@@ -284,6 +284,20 @@ static int say_why(const char *path, const struct hs_profile *profile,
     return HS_EXIT_STATUS_FAILED;
 }
 
+/* Writes why heaps could not be chosen. Takes over `missing`. Returns the exit status. */
+static int end_choice(const struct hs_profile *profile, int err, struct hs_buf *missing,
+                      struct hs_buf *words)
+{
+    if (err < 0) {
+        hs_buf_str(words, strerror(-err));
+    } else if (missing->bytes > 0) {
+        hs_heap_choice_write_missing(profile, missing, words);
+    }
+    bool is_good = err == 0 && missing->bytes == 0;
+    hs_buf_deinit(missing);
+    return is_good ? 0 : HS_EXIT_STATUS_FAILED;
+}
+
 /* Chooses heaps. Returns 0, or the exit status with the reason in *words. */
 static int choose_heaps(struct hs_profile *profile, const struct hs_heap_patterns *heaps,
                         const struct hs_profile *other, bool is_lenient, struct hs_buf *words)
@@ -293,14 +307,7 @@ static int choose_heaps(struct hs_profile *profile, const struct hs_heap_pattern
         return 0; /* for which there are words elsewhere */
     }
     int err = hs_heap_choice_apply(profile, heaps, other, is_lenient ? NULL : &missing);
-    if (err < 0) {
-        hs_buf_str(words, strerror(-err));
-    } else if (missing.bytes > 0) {
-        hs_heap_choice_write_missing(profile, &missing, words);
-    }
-    bool is_good = err == 0 && missing.bytes == 0;
-    hs_buf_deinit(&missing);
-    return is_good ? 0 : HS_EXIT_STATUS_FAILED;
+    return end_choice(profile, err, &missing, words);
 }
 
 int hs_profile_file_choose_heaps(const char *path, struct hs_profile *profile,
@@ -309,6 +316,19 @@ int hs_profile_file_choose_heaps(const char *path, struct hs_profile *profile,
 {
     struct hs_buf words = HS_BUF_INIT;
     int status = choose_heaps(profile, heaps, other, false, &words);
+    if (status != 0) {
+        hs_message("%s: %s", name_of(path), hs_buf_text(&words));
+    }
+    hs_buf_deinit(&words);
+    return status;
+}
+
+int hs_profile_file_keep_heaps(const char *path, struct hs_profile *profile,
+                               const struct hs_heap_patterns *heaps)
+{
+    struct hs_buf words = HS_BUF_INIT, missing = HS_BUF_INIT;
+    int err = profile->heap_count > 0 ? hs_heap_choice_keep(profile, heaps, &missing) : 0;
+    int status = end_choice(profile, err, &missing, &words);
     if (status != 0) {
         hs_message("%s: %s", name_of(path), hs_buf_text(&words));
     }

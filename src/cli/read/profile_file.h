@@ -37,6 +37,10 @@ int hs_profile_file_choose_heaps(const char *path, struct hs_profile *profile,
                                  const struct hs_heap_patterns *heaps,
                                  const struct hs_profile *other);
 
+/* The same, and removes all other heaps from the profile, for output with each heap by itself. */
+int hs_profile_file_keep_heaps(const char *path, struct hs_profile *profile,
+                               const struct hs_heap_patterns *heaps);
+
 /* Loads a profile, with its primary heaps: 0, or the exit status, after a message. */
 int hs_profile_file_load(const char *path, struct hs_profile **ret_profile);
 
