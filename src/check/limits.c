@@ -29,8 +29,12 @@ void hs_limits_deinit(struct hs_limits *limits)
     for (size_t i = 0; i < limits->suppression_count; i++) {
         free(limits->suppression_paths[i]);
     }
+    for (size_t i = 0; i < limits->heap_count; i++) {
+        free(limits->heaps[i]);
+    }
     free(limits->stacks);
     free(limits->suppression_paths);
+    free(limits->heaps);
     free(limits->against);
     *limits = (struct hs_limits){ 0 };
 }
@@ -140,21 +144,35 @@ static int set_against(struct hs_limits *limits, const char *value)
     return 0;
 }
 
-static int add_suppressions(struct hs_limits *limits, const char *value)
+/* Adds a text to a list, once. */
+static int add_once(char ***list, size_t *count, size_t *capacity, const char *value)
 {
-    for (size_t i = 0; i < limits->suppression_count; i++) {
-        if (strcmp(limits->suppression_paths[i], value) == 0) {
+    for (size_t i = 0; i < *count; i++) {
+        if (strcmp((*list)[i], value) == 0) {
             return 0;
         }
     }
-    int err = hs_array_reserve(&limits->suppression_paths, &limits->suppression_capacity,
-                               limits->suppression_count + 1, sizeof(*limits->suppression_paths));
-    char *path = err == 0 ? strdup(value) : NULL;
-    if (!path) {
+    int err = hs_array_reserve(list, capacity, *count + 1, sizeof(**list));
+    char *text = err == 0 ? strdup(value) : NULL;
+    if (!text) {
         return -ENOMEM;
     }
-    limits->suppression_paths[limits->suppression_count++] = path;
+    (*list)[(*count)++] = text;
     return 0;
+}
+
+static int add_suppressions(struct hs_limits *limits, const char *value)
+{
+    return add_once(&limits->suppression_paths, &limits->suppression_count,
+                    &limits->suppression_capacity, value);
+}
+
+static int add_heap(struct hs_limits *limits, const char *value, struct hs_text_error *error)
+{
+    if (value[0] == '\0') {
+        return hs_text_error_set(error, 0, "'heap' needs the name of a heap");
+    }
+    return add_once(&limits->heaps, &limits->heap_count, &limits->heap_capacity, value);
 }
 
 static int set_by_kind(struct hs_limits *limits, enum hs_limit_kind kind, const char *value,
@@ -169,8 +187,8 @@ static int set_by_kind(struct hs_limits *limits, enum hs_limit_kind kind, const 
 static int fail_unknown(const char *name, struct hs_text_error *error)
 {
     static const char *const names[] = {
-        "max-live",   "max-peak", "max-leak", "max-leak-stack", "max-allocs",
-        "max-growth", "stack",    "against",  "suppressions",   "strict",
+        "max-live", "max-peak", "max-leak", "max-leak-stack", "max-allocs", "max-growth",
+        "stack",    "heap",     "against",  "suppressions",   "strict",
     };
     const char *near = hs_suggest_nearest(name, names, HS_COUNT_OF(names));
     return hs_text_error_set(error, 0, "'%s' is not a limit%s%s%s", name,
@@ -195,6 +213,7 @@ int hs_limits_set(struct hs_limits *limits, const char *name, const char *value,
         return hs_text_error_set(ret_error, 0, "'%s' needs the name of a file", name);
     }
     return strcmp(name, "stack") == 0     ? set_stack(limits, value, ret_error)
+           : strcmp(name, "heap") == 0    ? add_heap(limits, value, ret_error)
            : strcmp(name, "against") == 0 ? set_against(limits, value)
            : is_path                      ? add_suppressions(limits, value)
                                           : fail_unknown(name, ret_error);

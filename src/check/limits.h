@@ -6,12 +6,14 @@
  *     max-live   200M
  *     max-leak   0                # everything is given back
  *     stack      ^Cache::=10M
+ *     heap       pool,gpu*        # for all limits
  *     against    main.pftrace     # from this file's folder
  *     max-growth 5%
  *
  * Both use the same names: the name of an option is the first word of a line. A later value
- * replaces an earlier one; for a limit on stacks, when the expressions are equal. The command line
- * therefore overrides its files. Paths in a file are relative to its folder.
+ * replaces an earlier one; for a limit on stacks, when the expressions are equal. Suppressions and
+ * heaps of all lines count. The command line therefore overrides its files. Paths in a file are
+ * relative to its folder.
  *
  * A comment begins with a # at the start of a line or after a blank.
  *
@@ -61,6 +63,9 @@ struct hs_limits {
     char *against;            /* path of the profile from which growth is measured; NULL none */
     char **suppression_paths; /* each once */
     size_t suppression_count, suppression_capacity;
+    char *
+        *heaps; /* globs of the heaps that all limits are for, each once; none: the primary ones */
+    size_t heap_count, heap_capacity;
     bool is_strict;
 };
 

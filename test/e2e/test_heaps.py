@@ -339,6 +339,19 @@ def test_check(heapscope, kinds, one, tmp_path):
     assert POOL in words(done.stdout) and POOL in words(junit.read_text())
 
 
+def test_heaps_in_a_file_of_limits(heapscope, kinds, tmp_path):
+    limits = tmp_path / "memory.limits"
+    def check(text, *args):
+        limits.write_text(text)
+        return heapscope("check", "--limits", limits, *args, kinds)
+    assert check("heap pool\nmax-live 40000\n").returncode == 0 and check("max-live 39999\nheap pool\n").returncode == 1
+    assert check("heap pool\nheap g*\nmax-live 1G\n").stdout.count("are added up: pool (58.6 KiB allocated), gpu (293 KiB)") == 1
+    # The command line's heaps replace them.
+    assert check("heap pool\nmax-live 40000\n", "--heap", "gpu").returncode == 1
+    done = check("heap pool, nope\nmax-live 1G\n")
+    assert done.returncode == 3 and "there is no heap ' nope'; there are libc.malloc" in done.stderr
+
+
 def test_a_database_of_some_heaps(heapscope, kinds, tmp_path):
     database = tmp_path / "x.db"
     assert heapscope("export", "-o", database, "--heap", "pool,slab/*", kinds).returncode == 0

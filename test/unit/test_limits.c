@@ -29,6 +29,7 @@ static void test_file(void **state)
               "stack ^a b#c$=10\nstack x=y=2K\nstack x=y=3K\n"
               "against base.pftrace\nmax-growth 5%\n"
               "suppressions lsan.supp\nsuppressions /abs.supp\nsuppressions lsan.supp\n"
+              "heap pool,gpu*\nheap lost pool\nheap pool,gpu*\n"
               "strict",
               &error),
         0);
@@ -46,6 +47,9 @@ static void test_file(void **state)
     assert_int_equal(limits.suppression_count, 2);
     assert_string_equal(limits.suppression_paths[0], "ci/lsan.supp");
     assert_string_equal(limits.suppression_paths[1], "/abs.supp");
+    assert_int_equal(limits.heap_count, 2);
+    assert_string_equal(limits.heaps[0], "pool,gpu*");
+    assert_string_equal(limits.heaps[1], "lost pool");
     assert_true(limits.is_strict);
     assert_int_equal(hs_limits_are_whole(&limits, &error), 0);
 
@@ -79,6 +83,8 @@ static void test_wrong_lines(void **state)
         { "stack foo\n", 1, "'foo' is not REGEX=SIZE, such as parse.*=10M" },
         { "stack =10M\n", 1, "'=10M' is not REGEX=SIZE, such as parse.*=10M" },
         { "\nagainst\n", 2, "'against' needs the name of a file" },
+        { "heap\n", 1, "'heap' needs the name of a heap" },
+        { "hepa x\n", 1, "'hepa' is not a limit; did you mean 'heap'?" },
         { "strict yes\n", 1, "'strict' takes no value" },
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -105,6 +111,7 @@ static void test_what_belongs_together(void **state)
     } rows[] = {
         { "", "no limit was given" },
         { "strict", "no limit was given" },
+        { "heap pool", "no limit was given" },
         { "max-growth 1", "belong together" },
         { "max-live 1\nagainst x", "belong together" },
         { "max-live 1\nsuppressions x", "belongs to --max-leak" },

@@ -97,6 +97,16 @@ static int collect_limits(const struct hs_opts_spec *spec, const struct check_ar
     return status;
 }
 
+/* Heaps of the command line replace those of files of limits. */
+static void choose_heaps(const struct check_args *args, struct checks *checks)
+{
+    const struct hs_limits *limits = &checks->limits;
+    checks->heaps =
+        args->heaps.count > 0
+            ? (struct hs_heap_patterns){ args->heaps.items, args->heaps.count }
+            : (struct hs_heap_patterns){ (const char *const *)limits->heaps, limits->heap_count };
+}
+
 static int load_base(struct checks *checks)
 {
     struct hs_buf why = HS_BUF_INIT;
@@ -230,13 +240,12 @@ static int run_check(const struct hs_opts_spec *spec, const struct check_args *a
                      const struct hs_opts_result *result)
 {
     bool is_silent = args->junit_path && strcmp(args->junit_path, "-") == 0;
-    struct checks checks = { .is_json = args->is_json,
-                             .is_silent = is_silent,
-                             .heaps = { args->heaps.items, args->heaps.count } };
+    struct checks checks = { .is_json = args->is_json, .is_silent = is_silent };
     if (args->is_json && is_silent) {
         return hs_args_fail(spec, "--json and --junit - cannot both write to standard output");
     }
     int status = collect_limits(spec, args, &checks);
+    choose_heaps(args, &checks);
     status = status ? status : load_base(&checks);
     if (status == 0) {
         status = run_checks(&checks, args->junit_path, result->operands, result->operand_count);
