@@ -363,7 +363,8 @@ static void describe_process(const struct hs_target_process *process, struct hs_
     snap->rss_peak_bytes = process->rss_peak_bytes;
 }
 
-/* What was asked for. If libc.malloc was left out, nothing of it is missing. */
+/* What was asked for, and which heaps of the process are not among it. If libc.malloc was left out,
+ * nothing of it is missing. */
 static void describe_selection(const struct hs_heap_selection *heaps, struct hs_snapshot *snap)
 {
     if (!heaps) {
@@ -373,6 +374,10 @@ static void describe_selection(const struct hs_heap_selection *heaps, struct hs_
         snap->asked_heaps[snap->asked_heap_count++] = heaps->rules[i].pattern;
     }
     snap->is_without_malloc = heaps->is_without_malloc;
+    for (uint32_t i = 0; i < snap->heap_count; i++) {
+        const char *name = i > 0 ? snap->heaps[i].name : HS_HEAP_MALLOC;
+        snap->heaps[i].is_left_out = hs_heap_selection_interval(heaps, name) == HS_INTERVAL_OFF;
+    }
     if (heaps->is_without_malloc) {
         static const enum hs_loss of_malloc[] = { HS_LOSS_UNSEEN_SYMBOLS, HS_LOSS_UNSEEN_ALLOCATOR,
                                                   HS_LOSS_UNSEEN_NAMESPACE };

@@ -100,6 +100,7 @@ struct hs_snap_heap {
     /* The program chose the samples itself: their number is no estimate of a number of
      * allocations. */
     bool has_own_samples;
+    bool is_left_out;        /* the session did not select it: nothing of it was recorded */
     uint32_t parent;         /* id + 1 of the heap that a carved one lies in; 0: unknown */
     uint64_t interval_bytes; /* now in force; 0: not recorded, or that of the process (heap 0) */
     struct hs_estimate live, alloc;

@@ -94,7 +94,7 @@ static bool is_plain(const struct hs_snapshot *snap, const struct hs_snap_heap *
 {
     bool has_other_interval =
         heap->interval_bytes != 0 && heap->interval_bytes != snap->interval_bytes;
-    return !heap->is_carved && !heap->has_own_samples && !has_other_interval;
+    return !heap->is_carved && !heap->has_own_samples && !heap->is_left_out && !has_other_interval;
 }
 
 static void add(Hs__Pb__HsAmount *sum, const struct hs_estimate *more)
@@ -125,6 +125,7 @@ static Hs__Pb__HsHeap *start(struct hs_heap_packets *packets, size_t at,
     out->heap = dump->heaps[id];
     out->has_is_carved = out->is_carved = from->is_carved;
     out->has_own_samples = out->own_samples = from->has_own_samples;
+    out->has_is_left_out = out->is_left_out = from->is_left_out;
     uint32_t parent = from->parent - 1;
     if (from->parent != 0 && parent < dump->snap->heap_count && dump->heaps[parent] != UINT32_MAX &&
         dump->heaps[parent] != dump->heaps[id]) {

@@ -161,6 +161,9 @@ static void write_heaps(struct writer *w, uint32_t idx)
             put_string(w, "parent", p->heaps[heap->parent]);
         }
         hs_json_kv_bool(&w->json, "has_own_samples", heap->has_own_samples);
+        if (heap->is_left_out) {
+            hs_json_kv_bool(&w->json, "is_left_out", true);
+        }
         hs_json_kv_uint(&w->json, "interval_bytes", heap->interval_bytes);
         put_amount(w, "live", &heap->live);
         put_amount(w, "alloc", &heap->alloc);

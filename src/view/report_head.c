@@ -289,8 +289,7 @@ static void describe_exact(const struct hs_report *report, const char *count, st
 {
     const char *verb = strcmp(count, "1") == 0 ? "allocation was" : "allocations were";
     const char *whose = report->selection.dump_count == 1 ? "this process" : "these processes";
-    bool is_selected = hs_report_is_without_malloc(report) || report->profile->asked_heap_count > 0;
-    const char *of = is_selected ? "the selected heaps of " : "";
+    const char *of = hs_report_has_left_out(report) ? "the selected heaps of " : "";
     if (hs_report_is_incomplete(report)) {
         hs_buf_printf(text,
                       "%s %s recorded with the exact size; others are missing; the lines below "

@@ -36,7 +36,7 @@ void hs_report_write_heap_words(struct hs_report *report)
     if (hs_heap_sums_describe(&report->selection, &text) > 1) {
         /* Only of registered heaps it is known where their memory comes from. */
         hs_buf_str(&text, counted > 1
-                              ? "; memory that one of them takes from another is counted in both"
+                              ? "; memory that one added heap takes from another is counted in both"
                               : "");
         hs_report_write_wrapped(report, "  ", hs_buf_text(&text));
     }
@@ -223,5 +223,5 @@ int hs_report_json_heaps(const struct hs_selection *selection, struct hs_json *j
     }
     hs_json_close(json, ']');
     free(sums);
-    return 0;
+    return hs_report_json_left_out(selection, json);
 }

@@ -45,7 +45,7 @@ void hs_report_write_heap_words(struct hs_report *report);
 void hs_report_write_heaps(struct hs_report *report);
 /*
  * Writes the field "heaps" of the open object: the values of each heap, of those that the figures
- * contain and of the others.
+ * contain and of the others; and the field of report_selection.c.
  */
 int hs_report_json_heaps(const struct hs_selection *selection, struct hs_json *json);
 
@@ -66,10 +66,12 @@ void hs_report_write_health(struct hs_report *report);
 /* Writes a highlighted line, followed by ": COUNT" unless `count` is 0. */
 void hs_report_warn(struct hs_report *report, const char *text, uint64_t count);
 
-/* report_selection.c: was libc.malloc left out, of any process of the selection? */
-bool hs_report_is_without_malloc(const struct hs_report *report);
-/* Says that it was left out. */
+/* report_selection.c: does any process of the selection have heaps that the recording left out? */
+bool hs_report_has_left_out(const struct hs_report *report);
+/* Says that libc.malloc was left out; report_heaps.c names the other heaps. */
 void hs_report_write_left_out(struct hs_report *report);
+/* Writes the field "left_out_heaps" of the open object, if there are any. Returns 0 or -errno. */
+int hs_report_json_left_out(const struct hs_selection *selection, struct hs_json *json);
 /* Says which heaps were asked for that no process registered. */
 void hs_report_warn_unregistered(struct hs_report *report);
 

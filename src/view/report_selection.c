@@ -1,10 +1,14 @@
 /*
  * Says which heaps a recording left out, and which of those that it asked for there were not.
  */
+#include <stdlib.h>
+
+#include "profile/analyse/heap_sums.h"
 #include "profile/model/missing_heaps.h"
+#include "util/json.h"
 #include "view/report_parts.h"
 
-bool hs_report_is_without_malloc(const struct hs_report *report)
+static bool is_without_malloc(const struct hs_report *report)
 {
     const struct hs_profile *p = report->profile;
     const struct hs_selection *s = &report->selection;
@@ -16,9 +20,21 @@ bool hs_report_is_without_malloc(const struct hs_report *report)
     return false;
 }
 
+bool hs_report_has_left_out(const struct hs_report *report)
+{
+    uint32_t *heaps, count = 0;
+    int err = hs_heap_sums_left_out(&report->selection, &heaps, &count);
+    if (err < 0) {
+        report->buf->err = report->buf->err ? report->buf->err : err;
+    } else {
+        free(heaps);
+    }
+    return count > 0 || is_without_malloc(report);
+}
+
 void hs_report_write_left_out(struct hs_report *report)
 {
-    if (hs_report_is_without_malloc(report)) {
+    if (is_without_malloc(report)) {
         hs_report_write_wrapped(report, "  ",
                                 "libc.malloc was left out, as asked: nothing that malloc and "
                                 "operator new allocated was recorded");
@@ -34,4 +50,24 @@ void hs_report_warn_unregistered(struct hs_report *report)
     }
     report->buf->err = report->buf->err ? report->buf->err : text.err;
     hs_buf_deinit(&text);
+}
+
+int hs_report_json_left_out(const struct hs_selection *selection, struct hs_json *json)
+{
+    const struct hs_profile *p = selection->profile;
+    uint32_t *heaps, count;
+    int err = hs_heap_sums_left_out(selection, &heaps, &count);
+    if (err < 0) {
+        return err;
+    }
+    if (count > 0) {
+        hs_json_key(json, "left_out_heaps");
+        hs_json_open_inline(json, '[');
+        for (uint32_t i = 0; i < count; i++) {
+            hs_json_string(json, hs_profile_string(p, p->heaps[heaps[i]]));
+        }
+        hs_json_close(json, ']');
+    }
+    free(heaps);
+    return 0;
 }

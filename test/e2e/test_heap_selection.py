@@ -82,6 +82,48 @@ def test_report_says_what_was_left_out(run, heapscope, many):
     assert WITHOUT_MALLOC not in heapscope("report", run([many], "-i", 1, "--heaps", "libc.malloc").file).stdout
 
 
+NOT_RECORDED = "is counted; not recorded: ids, equal, slab, outer and inner"
+
+
+def words_of(text):
+    return " ".join(text.split())
+
+
+def test_every_view_names_the_heaps_that_were_left_out(run, heapscope, many, tmp_path):
+    """What is exact is so of the selected heaps; that the process has others is said wherever it is."""
+    done = run([many], "-i", 1, "--heaps", "libc.malloc")
+    every = run([many], "-i", 1)
+    for args in (["report"], ["report", "--tree"], ["diff", every.file], ["check", "--max-live", "1G"], ["export", "-f", "svg"],
+                 ["export", "-f", "massif"], ["export", "-f", "speedscope"]):
+        assert NOT_RECORDED in words_of(heapscope(*args, done.file).stdout), args
+        assert "not recorded:" not in words_of(heapscope(*args, every.file).stdout), args
+    assert NOT_RECORDED in words_of(heapscope("export", "-f", "folded", done.file).stderr)
+    text = words_of(heapscope("report", done.file).stdout)
+    assert "exact: all " in text and " allocations of the selected heaps of this process were recorded" in text
+    report = done.report()
+    assert report["left_out_heaps"] == ["ids", "equal", "slab", "outer", "inner"] and report["is_exact"]
+    assert "left_out_heaps" not in every.report()
+    assert NOT_RECORDED in words_of(heapscope("run", "-i", 1, "-o", done.file, "--heaps", "libc.malloc", "--", many).stderr)
+    # A default that says nothing of heaps.
+    folder = tmp_path / "out"
+    folder.mkdir()
+    assert heapscope("record", "-i", 1, "-o", folder, "--", many).returncode == 0
+    assert NOT_RECORDED in words_of(heapscope("report", folder / "raw-trace").stdout)
+    # Nothing was left out where there is no other heap, and where all were selected by name.
+    for program, options in (["true"], ["--heaps", "libc.malloc"]), ([many], ["--heaps", "*"]):
+        text = words_of(heapscope("report", run(program, "-i", 1, *options).file).stdout)
+        assert "the selected heaps" not in text and "not recorded" not in text
+
+
+def test_sql_knows_which_heaps_were_left_out(run, heapscope, many):
+    done = run([many], "-i", 1, "--exclude-heaps", "i*")
+    rows = heapscope("query", "--format", "csv", done.file, "SELECT heap_name, live_bytes IS NULL AND alloc_count_high IS NULL AND "
+                     "interval_bytes IS NULL FROM heapscope_heaps WHERE is_left_out OR live_bytes IS NULL ORDER BY 1").stdout
+    assert rows.splitlines()[1:] == ['"ids",1', '"inner",1']
+    lines = heapscope("export", "-f", "json", done.file).stdout.splitlines()
+    assert sum('"is_left_out": true' in line or '"is_left_out":true' in line for line in lines) == 2
+
+
 def test_report_shows_carved_heaps_when_malloc_was_left_out(run, heapscope, heaps, many):
     """Nothing in the file contains them then."""
     done = run([many], "-i", 1, "--heaps", "slab,ids")

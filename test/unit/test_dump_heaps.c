@@ -9,9 +9,11 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "heaps_fixture.h"
 #include "profile/analyse/heap_choice.h"
+#include "profile/analyse/heap_sums.h"
 #include "profile/model/builder.h"
 #include "profile/model/dump_heaps.h"
 #include "profile/read/load.h"
@@ -176,6 +178,54 @@ static void test_kept(void **state)
 #endif
     hs_profile_free(p);
     hs_buf_deinit(&missing);
+}
+
+/* A heap that the process has, and that the session did not select. */
+static void test_left_out(void **state)
+{
+    (void)state;
+    struct hs_snapshot *snap = fixture_heaps(42, 5000000);
+    snap->heaps[5].is_left_out = true;
+    struct hs_profile *p = written(snap);
+    assert_true(heap_of(p, "idle")->is_left_out && !heap_of(p, "pool")->is_left_out);
+    struct hs_selection selection;
+    uint32_t *heaps, count;
+    struct hs_buf text = HS_BUF_INIT;
+    assert_int_equal(hs_select_dump(p, 0, &selection), 0);
+    assert_int_equal(hs_heap_sums_left_out(&selection, &heaps, &count), 0);
+    assert_true(count == 1 && heaps[0] == 5);
+    assert_int_equal(hs_heap_sums_describe(&selection, &text), 6);
+    assert_non_null(strstr(hs_buf_text(&text), "are not added; not recorded: idle"));
+    free(heaps);
+    hs_buf_deinit(&text);
+    hs_selection_deinit(&selection);
+    hs_profile_free(p);
+}
+
+/* Only malloc's heap is in the file with a plain interval, and the other was not recorded. */
+static void test_one_of_two_left_out(void **state)
+{
+    (void)state;
+    struct hs_snapshot *snap = fixture_snapshot(42, 2000000, 5000000);
+    uint32_t exe = fixture_module(snap, "/usr/bin/prog", 1, 0x550000000000);
+    uint32_t frame = fixture_frame(snap, exe, 0x2100, 0);
+    struct hs_snap_stack *stack = fixture_stack(snap, 0, &frame, 1);
+    stack->alloc = stack->live = stack->peak = fixture_amount(8192, 2);
+    fixture_totals(snap);
+    snap->heap_count = 2;
+    strcpy(snap->heaps[1].name, "arena");
+    snap->heaps[1].is_left_out = true;
+    struct hs_profile *p = written(snap);
+    struct hs_selection selection;
+    struct hs_buf text = HS_BUF_INIT;
+    assert_int_equal(hs_select_dump(p, 0, &selection), 0);
+    assert_int_equal(hs_heap_sums_describe(&selection, &text), 2);
+    assert_string_equal(
+        hs_buf_text(&text),
+        "only the heap libc.malloc (8.00 KiB allocated) is counted; not recorded: arena");
+    hs_buf_deinit(&text);
+    hs_selection_deinit(&selection);
+    hs_profile_free(p);
 }
 
 /* A file without HsHeap, as before, and one process of which is plain. */
@@ -365,6 +415,8 @@ int main(void)
         cmocka_unit_test(test_what_heaps_are),
         cmocka_unit_test(test_choice),
         cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_left_out),
+        cmocka_unit_test(test_one_of_two_left_out),
         cmocka_unit_test(test_plain),
         cmocka_unit_test(test_intervals_over_time),
         cmocka_unit_test(test_names_that_occur_twice),

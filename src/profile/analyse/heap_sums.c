@@ -120,6 +120,31 @@ int hs_heap_sums_of(const struct hs_selection *selection, struct hs_heap_sum **r
     return 0;
 }
 
+int hs_heap_sums_left_out(const struct hs_selection *selection, uint32_t **ret_heaps,
+                          uint32_t *ret_count)
+{
+    const struct hs_profile *p = selection->profile;
+    uint32_t count = 0, *heaps = calloc((size_t)p->heap_count + 1, sizeof(*heaps));
+    if (!heaps) {
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < selection->dump_count; i++) {
+        const struct hs_profile_dump *dump = &p->dumps[selection->dumps[i]];
+        for (uint32_t k = 0; k < dump->heaps_n; k++) {
+            const struct hs_profile_dump_heap *heap = &p->dump_heaps[dump->heap_first + k];
+            heaps[heap->heap] |= heap->is_left_out;
+        }
+    }
+    for (uint32_t i = 0; i < p->heap_count; i++) {
+        if (heaps[i]) {
+            heaps[count++] = i;
+        }
+    }
+    *ret_heaps = heaps;
+    *ret_count = count;
+    return 0;
+}
+
 static void add_sum(struct hs_heap_sum *to, const struct hs_heap_sum *more)
 {
     hs_amount_add(&to->live, &more->live);
@@ -214,23 +239,41 @@ static void write_part(const struct hs_selection *s, const struct hs_heap_sum *s
     }
 }
 
+static void write_left_out(const struct hs_profile *p, const uint32_t *heaps, uint32_t count,
+                           struct hs_buf *buf)
+{
+    uint32_t listed = count > HEAPS_LISTED + 1 ? HEAPS_LISTED : count;
+    for (uint32_t i = 0; i < listed; i++) {
+        const char *name = hs_profile_string(p, p->heaps[heaps[i]]);
+        hs_buf_str(buf, i == 0 ? "; not recorded: " : i + 1 == count ? " and " : ", ");
+        hs_utf8_write(buf, name, strlen(name));
+    }
+    if (listed < count) {
+        hs_buf_printf(buf, " and %u more", count - listed);
+    }
+}
+
 uint32_t hs_heap_sums_describe(const struct hs_selection *selection, struct hs_buf *buf)
 {
-    struct hs_heap_sum *sums;
-    uint32_t count;
+    struct hs_heap_sum *sums = NULL;
+    uint32_t *left_out = NULL;
+    uint32_t count = 0, left_out_count = 0;
     int err = hs_heap_sums_of(selection, &sums, &count);
-    if (err < 0) {
-        buf->err = buf->err ? buf->err : err;
-        return 0;
-    }
-    for (int part = 0; part < PART_N && count > 1; part++) {
+    err = err ? err : hs_heap_sums_left_out(selection, &left_out, &left_out_count);
+    bool is_several = count + left_out_count > 1;
+    for (int part = 0; part < PART_N && is_several && err == 0; part++) {
         write_part(selection, sums, count, (enum part)part, buf);
     }
     if (count > 1 && selection->is_peak_of_heaps) {
         hs_buf_str(buf, "; carved heaps have their peaks at times of their own");
     }
+    if (is_several && err == 0) {
+        write_left_out(selection->profile, left_out, left_out_count, buf);
+    }
     free(sums);
-    return count;
+    free(left_out);
+    buf->err = buf->err ? buf->err : err;
+    return err < 0 ? 0 : count + left_out_count;
 }
 
 void hs_heap_sums_describe_process(const struct hs_profile *profile, uint32_t process,

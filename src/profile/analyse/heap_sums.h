@@ -49,9 +49,18 @@ bool hs_heap_sums_whole(const struct hs_heap_sum *sums, uint32_t count,
                         const struct hs_heap_sum *sum, struct hs_heap_sum *ret_whole);
 
 /*
- * Writes which heaps the figures contain: "2 heaps are added up: libc.malloc (10.0 MiB allocated),
- * gpu (2.00 MiB); pool (1.00 MiB) lies inside them", or nothing when there is only one heap.
- * Returns the number of heaps. An error is kept in `buf`. Names are sanitized, so that they cannot
+ * Finds the heaps that a process of the selection has and that were not recorded, because the
+ * recording did not select them: indices in the profile's heaps, in its order. The caller frees
+ * them. 0 or -ENOMEM.
+ */
+int hs_heap_sums_left_out(const struct hs_selection *selection, uint32_t **ret_heaps,
+                          uint32_t *ret_count);
+
+/*
+ * Writes which heaps the figures contain, and which were not recorded: "2 heaps are added up:
+ * libc.malloc (10.0 MiB allocated), gpu (2.00 MiB); pool (1.00 MiB) lies inside them; not recorded:
+ * arena", or nothing when there is only one heap. Returns the number of heaps with figures and of
+ * those that were not recorded. An error is kept in `buf`. Names are sanitized, so that they cannot
  * control a terminal.
  */
 uint32_t hs_heap_sums_describe(const struct hs_selection *selection, struct hs_buf *buf);

@@ -155,6 +155,7 @@ struct hs_profile_dump_heap {
     bool has_peak;
     bool is_counted;                /* the figures of the dump contain it: dump_heaps.h */
     bool is_inside;                 /* it lies in a heap that is counted */
+    bool is_left_out;               /* the recording did not select it: it has no figures */
     uint64_t interval_bytes;        /* in force; 0: unknown, or nothing was recorded */
     uint64_t interval_widest_bytes; /* the widest at which its samples were taken */
     struct hs_amount live, alloc;

@@ -68,6 +68,7 @@ static void set_heap(struct hs_load *load, struct hs_load_heap_list *list, uint3
                                                                   : HS_PROFILE_NO_HEAP,
         .is_carved = from->is_carved,
         .has_own_samples = from->own_samples,
+        .is_left_out = from->is_left_out,
         .has_peak = from->peak_time_ns != 0,
         .peak_time_ns = from->peak_time_ns,
         .interval_bytes = from->interval_bytes,

@@ -81,15 +81,18 @@ static void add_heaps(struct hs_sql_store *store, const struct hs_profile *p)
         const struct hs_profile_dump *d = &p->dumps[i];
         for (uint32_t k = 0; k < d->heaps_n; k++) {
             const struct hs_profile_dump_heap *heap = &p->dump_heaps[d->heap_first + k];
-            struct figures live = figures_of(&heap->live, heap->interval_bytes, true),
-                           alloc = figures_of(&heap->alloc, heap->interval_bytes, true),
-                           peak = figures_of(&heap->peak, heap->interval_bytes, heap->has_peak);
+            bool is_known = !heap->is_left_out;
+            struct figures live = figures_of(&heap->live, heap->interval_bytes, is_known),
+                           alloc = figures_of(&heap->alloc, heap->interval_bytes, is_known),
+                           peak = figures_of(&heap->peak, heap->interval_bytes,
+                                             heap->has_peak && is_known);
             HS_SQL_ADD(store, HS_SQL_OWN_HEAPS, i, text_of(store, p, p->heaps[heap->heap]),
                        heap->is_carved, heap->is_counted,
                        heap->parent == HS_PROFILE_NO_HEAP
                            ? HS_ROWS_NULL
                            : text_of(store, p, p->heaps[heap->parent]),
-                       heap->has_own_samples, (int64_t)heap->interval_bytes,
+                       heap->has_own_samples, heap->is_left_out,
+                       null_if_0(is_known ? heap->interval_bytes : 0),
                        heap->has_peak ? null_if_0(heap->peak_time_ns) : HS_ROWS_NULL,
                        FIGURE_CELLS(live), FIGURE_CELLS(alloc), FIGURE_CELLS(peak));
         }

@@ -118,8 +118,8 @@ static const struct {
     [HS_SQL_OWN_HEAPS] = { "heapscope_heaps",
                            "id # dump_id int heap_name text is_carved int is_counted int "
                            "parent_name text "
-                           "has_own_samples int interval_bytes int peak_time_ns int" AMOUNT("live")
-                               AMOUNT("alloc") AMOUNT("peak") },
+                           "has_own_samples int is_left_out int interval_bytes int peak_time_ns "
+                           "int" AMOUNT("live") AMOUNT("alloc") AMOUNT("peak") },
     [HS_SQL_OWN_THREADS] = { "heapscope_threads",
                              "id # process_id int tid int name text start_ns int" AMOUNT("live") },
     [HS_SQL_OWN_LOSSES] = { "heapscope_losses",
