@@ -74,6 +74,9 @@ static void write_name(const struct hs_report *report, const struct hs_heap_sum 
     if (sum->is_carved && whole->name != 0) {
         hs_buf_printf(name, ", in %s%s", hs_profile_string(report->profile, whole->name),
                       is_beyond(report, sum, whole) ? ", of which less is recorded" : "");
+    } else if (sum->is_carved && sum->parent != HS_PROFILE_NO_HEAP) {
+        const struct hs_profile *p = report->profile; /* which has nothing of that heap */
+        hs_buf_printf(name, ", in %s", hs_profile_string(p, p->heaps[sum->parent]));
     } else if (sum->is_carved) {
         hs_buf_str(name, ", in an unknown heap");
     } else if (!sum->is_counted) {

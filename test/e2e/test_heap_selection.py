@@ -115,6 +115,39 @@ def test_every_view_names_the_heaps_that_were_left_out(run, heapscope, many, tmp
         assert "the selected heaps" not in text and "not recorded" not in text
 
 
+@pytest.mark.parametrize("options", [["--heaps", "ids=1"], ["--heaps", "ids=1,slab=1", "-i", "64K"]])
+def test_exact_heaps_of_a_process_that_would_be_sampled(run, heapscope, many, options):
+    """Nothing else was recorded, so the interval of malloc's heap widens no margin."""
+    done = run([many], *options)
+    names = options[1].replace("=1", "").split(",")
+    truth = truth_of(done.stdout)
+    live_bytes = sum(truth[name][0] for name in names)
+    report = done.report()
+    assert report["is_exact"] and not report["is_sampled"]
+    assert report["totals"]["live"] == {"bytes": live_bytes, "count": sum(truth[name][1] for name in names)}
+    assert all("bytes_low" not in heap["live"] for heap in report["heaps"])
+    text = words_of(heapscope("report", done.file).stdout)
+    count = sum(truth[name][3] for name in names)
+    assert f"exact: all {count:,} allocations of the selected heaps of this process were recorded" in text
+    assert "when the recording began" not in text and (len(names) == 1 or "exact ids, in libc.malloc" in text)
+    assert heapscope("check", "--strict", "--max-live", live_bytes, done.file).returncode == 0
+    assert heapscope("check", "--max-live", live_bytes - 1, done.file).returncode == 1
+    assert ", without sampling" in heapscope("diff", done.file, done.file).stdout
+    rows = heapscope("query", "--format", "csv", done.file, "SELECT live_bytes_low, live_bytes_high, interval_bytes FROM heapscope_dumps; "
+                     "SELECT MAX(live_bytes_high - live_bytes) AS n FROM heapscope_samples").stdout.split()
+    assert list(map(float, rows[1].split(","))) == [live_bytes, live_bytes, 1] and float(rows[3]) == 0
+
+
+def test_exact_heap_beside_a_sampled_one(run, heapscope, many):
+    """The total has the margin of malloc's heap, the other one has none."""
+    done = run([many], "-i", "64K", "--heaps", "libc.malloc,ids=1")
+    truth, report = truth_of(done.stdout), done.report("--heap", "ids")
+    assert report["is_exact"] and report["totals"]["live"]["bytes"] == truth["ids"][0] and "bytes_low" not in report["totals"]["live"]
+    whole = done.report()
+    assert not whole["is_exact"] and whole["totals"]["live"]["bytes_high"] > whole["totals"]["live"]["bytes"]
+    assert whole["processes"][0]["interval_bytes"] == 65536
+
+
 def test_sql_knows_which_heaps_were_left_out(run, heapscope, many):
     done = run([many], "-i", 1, "--exclude-heaps", "i*")
     rows = heapscope("query", "--format", "csv", done.file, "SELECT heap_name, live_bytes IS NULL AND alloc_count_high IS NULL AND "

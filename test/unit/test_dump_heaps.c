@@ -228,6 +228,89 @@ static void test_one_of_two_left_out(void **state)
     hs_profile_free(p);
 }
 
+/* Leaves out a heap of the fixture: it keeps its name, and loses its figures. */
+static void leave_out(struct hs_snapshot *snap, uint32_t heap)
+{
+    snap->heaps[heap].is_left_out = true;
+    snap->is_without_malloc |= heap == 0;
+    snap->heaps[heap].live = snap->heaps[heap].alloc = snap->heaps[heap].peak =
+        (struct hs_estimate){ 0 };
+    for (uint32_t i = 0; i < snap->stack_count; i++) {
+        struct hs_snap_stack *stack = &snap->stacks[i];
+        if (stack->heap_id == heap) {
+            stack->alloc = stack->live = stack->peak = (struct hs_estimate){ 0 };
+        }
+    }
+    fixture_totals(snap);
+}
+
+/* A sampled process, of which only heaps with intervals of their own were recorded: the process's
+ * interval says nothing of the figures. */
+static void test_intervals_without_malloc(void **state)
+{
+    (void)state;
+    const struct hs_heap_patterns none = { 0 };
+    struct hs_snapshot *snap = fixture_heaps(42, 5000000);
+    const uint32_t others[] = { 0, 2, 3, 5 };
+    snap->interval_bytes = snap->orig_interval_bytes = 4096;
+    snap->heaps[1].interval_bytes = snap->heaps[4].interval_bytes = 1;
+    snap->stacks[5].live.bytes_var = snap->stacks[5].alloc.bytes_var = 0;
+    for (uint32_t i = 0; i < 4; i++) {
+        leave_out(snap, others[i]);
+    }
+    snap->threads = calloc(2, sizeof(*snap->threads));
+    snap->thread_count = 1;
+    snap->threads[0] = (struct hs_snap_thread){ .tid = 42, .live = { .bytes = 300000 } };
+    struct hs_profile *p = written(snap);
+    assert_int_equal(hs_heap_choice_apply(p, &none, NULL, NULL), 0);
+    const struct hs_profile_dump *dump = &p->dumps[0];
+    /* Pool's parent was left out, so that nothing contains it. */
+    assert_true(heap_of(p, "pool")->is_counted && heap_of(p, "gpu")->is_counted);
+    assert_true(!heap_of(p, "libc.malloc")->is_counted && !heap_of(p, "idle")->is_counted);
+    assert_true(dump->live.bytes == 340000 && seen_bytes(p) == 340000);
+    assert_true(dump->interval_bytes == 1 && hs_dump_widest_bytes(dump) == 1);
+    assert_true(dump->orig_interval_bytes == 1 && dump->live.interval_bytes <= 1);
+    assert_int_equal(dump->sample_count, 360);
+    assert_true(p->thread_count == 1 && p->threads[0].live.interval_bytes <= 1);
+    struct hs_selection selection;
+    assert_int_equal(hs_select_dump(p, 0, &selection), 0);
+    assert_true(selection.interval_max_bytes == 1 && !selection.is_sampled);
+    hs_selection_deinit(&selection);
+    hs_profile_free(p);
+
+    /* With malloc's heap, figures may lack what no sample of it hit, and the pool lies inside. */
+    snap = fixture_heaps(42, 5000000);
+    snap->interval_bytes = snap->orig_interval_bytes = 4096;
+    snap->heaps[1].interval_bytes = 1;
+    leave_out(snap, 4);
+    p = written(snap);
+    assert_int_equal(hs_heap_choice_apply(p, &none, NULL, NULL), 0);
+    dump = &p->dumps[0];
+    assert_true(dump->live.bytes == 100000 && dump->live.interval_bytes == 4096);
+    assert_true(dump->interval_bytes == 4096 && dump->orig_interval_bytes == 4096);
+    assert_int_equal(dump->sample_count, 6);
+    assert_true(!heap_of(p, "pool")->is_counted && heap_of(p, "pool")->is_inside);
+    hs_profile_free(p);
+}
+
+/* Each heap's variance says by its own interval how much of it was sampled. */
+static void test_sampled_part_of_totals(void **state)
+{
+    (void)state;
+    struct hs_snapshot *snap = fixture_heaps(42, 5000000);
+    snap->interval_bytes = snap->orig_interval_bytes = 65536;
+    snap->heaps[4].interval_bytes = 16;
+    snap->stacks[5].live.bytes_var = snap->stacks[5].alloc.bytes_var = 16.0 * 300000;
+    fixture_totals(snap);
+    struct hs_profile *p = written(snap);
+    assert_true(fabs(p->dumps[0].live.sampled_bytes - 300000) < 1);
+    struct hs_selection selection;
+    assert_int_equal(hs_select_dump(p, 0, &selection), 0);
+    assert_true(selection.interval_min_bytes == 16 && selection.interval_max_bytes == 65536);
+    hs_selection_deinit(&selection);
+    hs_profile_free(p);
+}
+
 /* A file without HsHeap, as before, and one process of which is plain. */
 static void test_plain(void **state)
 {
@@ -417,6 +500,8 @@ int main(void)
         cmocka_unit_test(test_kept),
         cmocka_unit_test(test_left_out),
         cmocka_unit_test(test_one_of_two_left_out),
+        cmocka_unit_test(test_intervals_without_malloc),
+        cmocka_unit_test(test_sampled_part_of_totals),
         cmocka_unit_test(test_plain),
         cmocka_unit_test(test_intervals_over_time),
         cmocka_unit_test(test_names_that_occur_twice),

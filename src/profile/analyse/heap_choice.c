@@ -52,33 +52,30 @@ static int mark_glob(void *ctx, const char *glob)
     return 0;
 }
 
-/* Did the recording leave out malloc's heap in every process that it recorded? */
-static bool is_without_malloc(const struct hs_profile *p)
+/* Did the recording leave out a heap of any process? */
+static bool has_left_out(const struct hs_profile *p)
 {
-    bool is_any = false;
-    for (uint32_t i = 0; i < p->process_count; i++) {
-        if (p->processes[i].refusal == 0 && !p->processes[i].is_without_malloc) {
-            return false;
+    for (uint32_t i = 0; i < p->dump_heap_count; i++) {
+        if (p->dump_heaps[i].is_left_out) {
+            return true;
         }
-        is_any |= p->processes[i].is_without_malloc;
     }
-    return is_any;
+    return false;
 }
 
-/* What is chosen at first shows nothing of heaps carved from malloc's. If that was left out,
- * nothing contains them: so all heaps but malloc's are chosen. */
+/* What is counted at first shows nothing of carved heaps. If a heap in which they lie was not
+ * recorded, nothing contains them: so all heaps are chosen, which leaves out only what lies in
+ * another one that was recorded. */
 static int choose_recorded(struct hs_profile *p)
 {
-    if (!is_without_malloc(p)) {
+    if (!has_left_out(p)) {
         return 0;
     }
-    bool *is_chosen = calloc((size_t)p->heap_count + 1, sizeof(*is_chosen));
+    bool *is_chosen = malloc((size_t)p->heap_count + 1);
     if (!is_chosen) {
         return -ENOMEM;
     }
-    for (uint32_t i = 0; i < p->heap_count; i++) {
-        is_chosen[i] = strcmp(hs_profile_string(p, p->heaps[i]), "libc.malloc") != 0;
-    }
+    memset(is_chosen, true, (size_t)p->heap_count + 1);
     hs_profile_choose_heaps(p, is_chosen);
     free(is_chosen);
     return 0;

@@ -2,8 +2,8 @@
  * Chooses heaps by name, for --heap: `pool`, `pool,arena`, `*`, `libc.*`.
  *
  * The heaps that any glob of the patterns matches are chosen. Of these, dump_heaps.h counts those
- * that lie in no other: `*` is the same as all primary heaps. Without patterns, all primary heaps
- * are chosen; if malloc's was left out of the recording, all others.
+ * that lie in no other: `*` is the same as all primary heaps, and as no patterns. What was left out
+ * of the recording contains nothing: then a carved heap in it is counted, too.
  *
  * Threads   as dump_heaps.h.
  * Fails     -ENOMEM

@@ -65,6 +65,21 @@ static bool has_dump_of(const struct hs_selection *selection, uint32_t process)
 }
 #endif
 
+/* The narrowest interval of the heaps that a dump counts; 0: unknown. */
+static uint64_t narrowest_of(const struct hs_profile *p, const struct hs_profile_dump *dump)
+{
+    uint64_t narrowest_bytes = dump->interval_bytes;
+    for (uint32_t i = 0; i < dump->heaps_n; i++) {
+        const struct hs_profile_dump_heap *heap = &p->dump_heaps[dump->heap_first + i];
+        bool has_figures = heap->alloc.bytes + heap->live.bytes > 0;
+        if (heap->is_counted && has_figures && heap->interval_bytes > 0 &&
+            heap->interval_bytes < narrowest_bytes) {
+            narrowest_bytes = heap->interval_bytes;
+        }
+    }
+    return narrowest_bytes;
+}
+
 static void add_dump(struct hs_selection *selection, uint32_t idx)
 {
     const struct hs_profile_dump *dump = &selection->profile->dumps[idx];
@@ -89,7 +104,7 @@ static void add_dump(struct hs_selection *selection, uint32_t idx)
     selection->start_ns =
         is_first || start_ns < selection->start_ns ? start_ns : selection->start_ns;
     selection->end_ns = dump->time_ns > selection->end_ns ? dump->time_ns : selection->end_ns;
-    uint64_t interval_bytes = dump->interval_bytes;
+    uint64_t interval_bytes = narrowest_of(selection->profile, dump);
     if (is_first || interval_bytes < selection->interval_min_bytes) {
         selection->interval_min_bytes = interval_bytes;
     }

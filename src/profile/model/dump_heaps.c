@@ -4,6 +4,7 @@
 #include "profile/model/dump_heaps.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,12 +38,18 @@ hs_profile_dump_heap(const struct hs_profile *p, const struct hs_profile_dump *d
 
 /* --- choosing --- */
 
-static bool is_primary_chosen(const struct hs_profile *p, const struct hs_profile_dump *dump,
-                              const bool *is_chosen)
+/* A heap that was not recorded has no figures that could contain those of another. */
+static bool is_taken(const struct hs_profile_dump_heap *heap, const bool *is_chosen)
+{
+    return is_chosen[heap->heap] && !heap->is_left_out;
+}
+
+static bool is_primary_taken(const struct hs_profile *p, const struct hs_profile_dump *dump,
+                             const bool *is_chosen)
 {
     for (uint32_t i = 0; i < dump->heaps_n; i++) {
         const struct hs_profile_dump_heap *heap = &p->dump_heaps[dump->heap_first + i];
-        if (!heap->is_carved && is_chosen[heap->heap]) {
+        if (!heap->is_carved && is_taken(heap, is_chosen)) {
             return true;
         }
     }
@@ -56,12 +63,13 @@ static bool is_held(const struct hs_profile *p, const struct hs_profile_dump *du
     const uint32_t own = heap->heap;
     for (uint32_t i = 0; heap && heap->is_carved && heap->parent != own && i < PARENTS_MAX; i++) {
         if (heap->parent == HS_PROFILE_NO_HEAP) {
-            return is_primary_chosen(p, dump, is_chosen);
+            return is_primary_taken(p, dump, is_chosen);
         }
-        if (is_chosen[heap->parent]) {
+        const struct hs_profile_dump_heap *parent = find(p, dump, heap->parent);
+        if (parent ? is_taken(parent, is_chosen) : is_chosen[heap->parent]) {
             return true;
         }
-        heap = find(p, dump, heap->parent);
+        heap = parent;
     }
     return false;
 }
@@ -107,12 +115,45 @@ static void take_interval(struct hs_profile_dump *dump, const struct hs_profile_
     }
 }
 
+static bool has_figures(const struct hs_profile_dump_heap *heap)
+{
+    return heap->alloc.bytes > 0 || heap->live.bytes > 0 || heap->alloc.count > 0;
+}
+
+/* Settles the intervals of a sum, which are those of its heaps so far, and the number of its
+ * samples. The interval that is in force is the process's, if a heap has that one. */
+static void settle_samples(const struct hs_profile *p, const struct hs_profile_dump *dump,
+                           struct hs_profile_dump *sum)
+{
+    bool has_interval_of_process = sum->interval_bytes == 0; /* nothing is counted */
+    bool has_others = false;
+    for (uint32_t i = 0; i < dump->heaps_n; i++) {
+        const struct hs_profile_dump_heap *heap = &p->dump_heaps[dump->heap_first + i];
+        has_interval_of_process |= heap->is_counted && heap->interval_bytes == dump->interval_bytes;
+        has_others |= !heap->is_counted && !heap->is_inside && has_figures(heap);
+    }
+    if (sum->interval_bytes == 0) {
+        sum->interval_widest_bytes = dump->interval_widest_bytes;
+    }
+    if (has_interval_of_process) {
+        sum->interval_bytes = dump->interval_bytes;
+    } else {
+        /* Which interval was asked for is known of the process. */
+        sum->orig_interval_bytes = sum->interval_bytes;
+    }
+    /* So is the number of samples. */
+    bool is_exact = sum->interval_widest_bytes == 1 && !sum->alloc.has_sample_counts;
+    sum->sample_count = is_exact     ? (uint64_t)(sum->alloc.count + 0.5)
+                        : has_others ? 0
+                                     : dump->sample_count;
+}
+
 /* Computes the totals of a dump anew. */
 static void add_up(const struct hs_profile *p, struct hs_profile_dump *dump)
 {
     struct hs_profile_dump sum = *dump;
     uint64_t own_peak_ns = 0;
-    uint32_t peak_count = 0, own_peak_count = 0, counted = 0, primary_count = 0;
+    uint32_t peak_count = 0, own_peak_count = 0, primary_count = 0;
     sum.live = sum.alloc = sum.peak = (struct hs_amount){ 0 };
     sum.inherited = (struct hs_inherited_var){ 0 };
     sum.interval_bytes = sum.interval_widest_bytes = 0;
@@ -121,7 +162,6 @@ static void add_up(const struct hs_profile *p, struct hs_profile_dump *dump)
         if (!heap->is_counted) {
             continue;
         }
-        counted++;
         primary_count += !heap->is_carved;
         hs_amount_add(&sum.live, &heap->live);
         hs_amount_add(&sum.alloc, &heap->alloc);
@@ -143,13 +183,7 @@ static void add_up(const struct hs_profile *p, struct hs_profile_dump *dump)
     if (primary_count > 0) {
         sum.peak.peak_short_bytes += dump->peak.peak_short_bytes;
     }
-    /* The number of samples is known only of the whole process. */
-    bool is_exact = sum.interval_widest_bytes == 1 && !sum.alloc.has_sample_counts;
-    sum.sample_count = is_exact ? (uint64_t)(sum.alloc.count + 0.5) : 0;
-    if (counted == 0) {
-        sum.interval_bytes = dump->interval_bytes;
-        sum.interval_widest_bytes = dump->interval_widest_bytes;
-    }
+    settle_samples(p, dump, &sum);
     *dump = sum;
 }
 
@@ -160,9 +194,9 @@ static void choose(struct hs_profile *p, struct hs_profile_dump *dump, const boo
         struct hs_profile_dump_heap *heap = &p->dump_heaps[dump->heap_first + i];
         bool was_counted = heap->is_counted;
         heap->is_inside = is_held(p, dump, heap, is_chosen);
-        heap->is_counted = is_chosen[heap->heap] && !heap->is_inside;
-        bool has_figures = heap->alloc.bytes > 0 || heap->live.bytes > 0 || heap->alloc.count > 0;
-        is_changed |= was_counted != heap->is_counted && (has_figures || heap->is_counted);
+        heap->is_counted = is_taken(heap, is_chosen) && !heap->is_inside;
+        is_changed |= was_counted != heap->is_counted &&
+                      (has_figures(heap) || heap->is_counted || heap->is_left_out);
     }
     if (is_changed) {
         part_samples(p, dump);
@@ -302,6 +336,10 @@ static void note_sampling(const struct hs_profile *p, const struct hs_profile_du
     const struct hs_peak_luck of_process = hs_peak_luck_of(&dump->alloc, &dump->peak);
     for (uint32_t i = 0; i < dump->heaps_n; i++) {
         struct hs_profile_dump_heap *heap = &p->dump_heaps[dump->heap_first + i];
+        if (heap->is_left_out) {
+            heap->interval_bytes = heap->interval_widest_bytes = 0;
+            continue;
+        }
         if (heap->interval_widest_bytes == 0) {
             heap->interval_widest_bytes =
                 heap->interval_bytes != 0 ? heap->interval_bytes : hs_dump_widest_bytes(dump);
@@ -337,14 +375,32 @@ static void widen_total(struct hs_amount *total, const struct hs_profile_dump_he
     total->has_sample_counts |= heap->live.has_sample_counts;
 }
 
+/* Sets the part of the totals that rests on samples. The file has only the totals' variances, which
+ * tell it only if all heaps have one interval. */
+static void settle_sampled(struct hs_profile_dump *dump, const struct hs_profile_dump *parts)
+{
+    struct hs_amount *totals[] = { &dump->live, &dump->alloc, &dump->peak };
+    const struct hs_amount *sums[] = { &parts->live, &parts->alloc, &parts->peak };
+    for (size_t i = 0; i < 3; i++) {
+        totals[i]->sampled_bytes = fmin(sums[i]->sampled_bytes, totals[i]->bytes);
+        totals[i]->sampled_count = fmin(sums[i]->sampled_count, totals[i]->count);
+    }
+}
+
 /* Counts the primary heaps. The totals are already theirs. */
 static void count_primary(const struct hs_profile *p, struct hs_profile_dump *dump)
 {
+    struct hs_profile_dump parts = { 0 };
+    bool has_intervals = false;
     for (uint32_t i = 0; i < dump->heaps_n; i++) {
         struct hs_profile_dump_heap *heap = &p->dump_heaps[dump->heap_first + i];
         heap->is_counted = !heap->is_carved;
         heap->is_inside = heap->is_carved;
         if (heap->is_counted && heap->alloc.bytes + heap->live.bytes > 0) {
+            hs_amount_add(&parts.live, &heap->live);
+            hs_amount_add(&parts.alloc, &heap->alloc);
+            hs_amount_add(&parts.peak, &heap->peak);
+            has_intervals |= heap->interval_bytes != dump->interval_bytes;
             widen_total(&dump->live, heap);
             widen_total(&dump->alloc, heap);
             widen_total(&dump->peak, heap);
@@ -353,7 +409,31 @@ static void count_primary(const struct hs_profile *p, struct hs_profile_dump *du
             }
         }
     }
+    if (has_intervals) {
+        settle_sampled(dump, &parts);
+    }
     part_samples(p, dump);
+}
+
+/* A thread may have allocated in any primary heap that was recorded. */
+static void note_sampling_of(const struct hs_profile *p, struct hs_profile_thread *thread)
+{
+    uint32_t last = p->processes[thread->process].last_dump;
+    const struct hs_profile_dump *dump = last < p->dump_count ? &p->dumps[last] : NULL;
+    uint64_t widest_bytes = 0;
+    bool has_left_out = false;
+    for (uint32_t i = 0; dump && i < dump->heaps_n; i++) {
+        const struct hs_profile_dump_heap *heap = &p->dump_heaps[dump->heap_first + i];
+        has_left_out |= heap->is_left_out;
+        if (!heap->is_carved && heap->interval_widest_bytes > widest_bytes) {
+            widest_bytes = heap->interval_widest_bytes;
+        }
+    }
+    if (has_left_out && widest_bytes > 0) {
+        thread->live.interval_bytes = (float)widest_bytes;
+    } else {
+        hs_amount_widen(&thread->live, (float)widest_bytes);
+    }
 }
 
 int hs_builder_settle_heaps(struct hs_builder *builder)
@@ -372,6 +452,9 @@ int hs_builder_settle_heaps(struct hs_builder *builder)
             note_sampling(p, dump);
             count_primary(p, dump);
         }
+    }
+    for (uint32_t i = 0; i < p->thread_count && builder->err == 0; i++) {
+        note_sampling_of(p, &p->threads[i]);
     }
     free(place_of);
     return builder->err;

@@ -11,8 +11,9 @@
  *     pool          carved from libc.malloc     chosen: not counted, as libc.malloc contains it
  *     arena         carved from pool            chosen: not counted, as libc.malloc contains it
  *
- * With `pool` and `arena` chosen, only `pool` is counted. If it is not known in which heap a carved
- * heap lies, then it is taken to lie in any primary heap of the process.
+ * With `pool` and `arena` chosen, only `pool` is counted. A heap that the recording left out
+ * contains nothing, so that `pool` is counted, too, if libc.malloc was left out. If it is not known
+ * in which heap a carved heap lies, then it is taken to lie in any primary heap of the process.
  *
  * A dump counts heaps by having only their samples in its list and only their figures in its
  * totals, so that views need not know of heaps. The samples of other heaps stand behind the list.
