@@ -77,10 +77,11 @@ struct hs_listing *hs_listing_new(const struct hs_recorded *recorded, size_t ses
     listing->client_names = calloc(client_max + 1, sizeof(listing->client_names[0]));
     listing->sessions = calloc(session_max + 1, sizeof(listing->sessions[0]));
     listing->session_pointers = calloc(session_max + 1, sizeof(listing->session_pointers[0]));
+    listing->heaps = calloc(session_max + 1, sizeof(listing->heaps[0]));
     listing->listed.clients = listing->client_pointers;
     listing->listed.sessions = listing->session_pointers;
     if (!listing->clients || !listing->client_pointers || !listing->client_names ||
-        !listing->sessions || !listing->session_pointers) {
+        !listing->sessions || !listing->session_pointers || !listing->heaps) {
         return hs_listing_free(listing);
     }
     add_ourselves(&listing->listed);
@@ -100,6 +101,7 @@ struct hs_listing *hs_listing_free(struct hs_listing *listing)
         free(listing->client_names);
         free(listing->sessions);
         free(listing->session_pointers);
+        free(listing->heaps);
         free(listing);
     }
     return NULL;
@@ -121,6 +123,7 @@ Hs__Ctl__Session *hs_listing_add_session(struct hs_listing *listing, const char 
     out->name = settings->names;
     out->is_all = settings->is_all;
     out->interval_bytes = settings->interval_bytes;
+    out->heaps = hs_heaps_message_fill(&listing->heaps[i], &settings->heaps);
     return out;
 }
 

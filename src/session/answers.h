@@ -25,6 +25,7 @@
 
 #include "collect/registry.h"
 #include "ctl/ctl.pb-c.h"
+#include "session/heaps_message.h"
 #include "session/session.h"
 
 /* What stands in place of a session's name for a process that records without one. No session can
@@ -55,6 +56,7 @@ struct hs_listing {
     char (*client_names)[64];
     Hs__Ctl__Session *sessions;
     Hs__Ctl__Session **session_pointers;
+    struct hs_heaps_message *heaps; /* by session */
 };
 
 /* Makes a listing of the processes that the peer may see, and of what this process itself costs,

@@ -1,5 +1,6 @@
 """Which heaps a session records, and at which intervals: --heaps, --all-heaps, --exclude-heaps, and a TraceConfig."""
 
+import json
 import lzma
 import os
 import shutil
@@ -314,6 +315,33 @@ def test_program_that_starts_before_the_daemon_looks(daemon, heaps, many, heapsc
     samples = int(said.stdout.split()[-1])
     wanted = truth["ids"][3] + truth["slab"][3]
     assert samples == wanted if agree else samples > wanted
+
+
+ALL = [{"name": "*", "interval_bytes": 4096}]
+SELECTED = [{"name": "libc.malloc", "interval_bytes": 4096}, {"name": "inner", "is_left_out": True}, {"name": "i*", "interval_bytes": 1},
+            {"name": "slab", "interval_bytes": 4096}, {"name": "*", "is_left_out": True}]
+ONLY_OTHERS = [{"name": "libc.malloc", "is_left_out": True}, {"name": "ids", "is_left_out": True}, {"name": "*", "interval_bytes": 4096}]
+
+
+def test_list_shows_the_selection(daemon, heapscope):
+    """Of a daemon's sessions, and of a command that records by itself."""
+    names = [daemon.begin("-n", "no-such-program", *options) for options in
+             ([], ["--heaps", "i*=1,slab,libc.malloc", "--exclude-heaps", "inner"], ["--exclude-heaps", "libc.malloc,ids"])]
+    found = {session["session"]: session["heaps"] for session in daemon.list()["sessions"]}
+    assert [found[name] for name in names] == [ALL, SELECTED, ONLY_OTHERS]
+    text = daemon.ask("list").stdout
+    heaps = text.split("\nSESSION")[2].split("\n\n")[0]
+    lines = [line.split(None, 1) for line in heaps.splitlines()[1:]]
+    assert lines == [[names[1], "libc.malloc, i*=1, slab but inner"], [names[2], "all but libc.malloc, ids"]]
+    command = [daemon.dist / "bin" / "heapscope", "run", "-q", "--heaps", "ids=1", "-o", daemon.folder / "t.pftrace", "--",
+               "sh", "-c", "echo; read x"]
+    with subprocess.Popen(command, env=clean_env(), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as run:
+        run.stdout.readline()
+        listed = json.loads(heapscope("list", "--json").stdout)
+        own = next(place for place in listed["recordings"] if place["pid"] == run.pid)
+        assert own["sessions"][0]["heaps"] == [{"name": "libc.malloc", "is_left_out": True}, {"name": "ids", "interval_bytes": 1},
+                                               {"name": "*", "is_left_out": True}]
+        run.stdin.close()
 
 
 def test_selection_outlives_the_daemon(daemon, heaps, target, flags, copy):

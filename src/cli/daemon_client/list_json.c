@@ -6,7 +6,43 @@
  * under the first three keys.
  */
 #include "cli/daemon_client/list_model.h"
+#include "collect/region/heap_selection.h"
 #include "util/json.h"
+
+static void put_heap(struct hs_json *json, const char *name, uint64_t interval_bytes)
+{
+    hs_json_open_inline(json, '{');
+    hs_json_kv_string(json, "name", name);
+    if (interval_bytes == HS_INTERVAL_OFF) {
+        hs_json_kv_bool(json, "is_left_out", true);
+    } else {
+        hs_json_kv_uint(json, "interval_bytes", interval_bytes);
+    }
+    hs_json_close(json, '}');
+}
+
+/* Names and globs of heaps, of which the first one that matches says what is done with a heap. */
+static void put_heaps(struct hs_json *json, const Hs__Ctl__Session *session)
+{
+    const Hs__Ctl__Heaps *heaps = session->heaps;
+    uint64_t others = session->interval_bytes;
+    hs_json_key(json, "heaps");
+    hs_json_open(json, '[');
+    if (heaps) {
+        put_heap(json, HS_HEAP_MALLOC,
+                 heaps->is_without_malloc ? HS_INTERVAL_OFF : session->interval_bytes);
+        for (size_t i = 0; i < heaps->n_pattern && i < heaps->n_interval_bytes; i++) {
+            bool is_same = heaps->interval_bytes[i] == HS_INTERVAL_SAME;
+            put_heap(json, heaps->pattern[i],
+                     is_same ? session->interval_bytes : heaps->interval_bytes[i]);
+        }
+        others = heaps->is_without_others          ? HS_INTERVAL_OFF
+                 : heaps->other_interval_bytes > 0 ? heaps->other_interval_bytes
+                                                   : others;
+    }
+    put_heap(json, "*", others);
+    hs_json_close(json, ']');
+}
 
 static void put_session(struct hs_json *json, const Hs__Ctl__Session *session)
 {
@@ -28,6 +64,7 @@ static void put_session(struct hs_json *json, const Hs__Ctl__Session *session)
     }
     hs_json_close(json, ']');
     hs_json_kv_uint(json, "interval_bytes", session->interval_bytes);
+    put_heaps(json, session);
     hs_json_kv_uint(json, "start_real_ns", session->start_real_ns);
     if (session->has_end_real_ns) {
         hs_json_kv_uint(json, "end_real_ns", session->end_real_ns);

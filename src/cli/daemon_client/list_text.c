@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "cli/daemon_client/list_model.h"
+#include "collect/region/heap_selection.h"
 #include "rt/base.h"
 #include "rt/clock.h"
 #include "util/human.h"
@@ -82,6 +83,67 @@ static void write_sessions(const struct hs_lists *lists, struct hs_buf *out, uns
     hs_table_write(&table, out,
                    &(struct hs_table_style){
                        .columns = columns, .has_titles = true, .give_way = "8 7 5 2 6 3 4" });
+    hs_table_deinit(&table);
+}
+
+static void put_heap(struct hs_buf *text, const char *name, uint64_t interval_bytes)
+{
+    hs_buf_printf(text, "%s%s", text->bytes > 0 ? ", " : "", name);
+    if (interval_bytes != HS_INTERVAL_SAME) {
+        hs_buf_printf(text, "=%" PRIu64, interval_bytes);
+    }
+}
+
+/* The heaps of a session, as its options select them: "libc.malloc, arena=1", "all but gpu*" */
+static void put_heaps(struct hs_buf *text, const Hs__Ctl__Heaps *heaps)
+{
+    struct hs_buf left_out = HS_BUF_INIT;
+    if (!heaps->is_without_others) {
+        put_heap(text, "all",
+                 heaps->other_interval_bytes > 0 ? heaps->other_interval_bytes : HS_INTERVAL_SAME);
+    }
+    if (heaps->is_without_malloc && !heaps->is_without_others) {
+        put_heap(&left_out, HS_HEAP_MALLOC, HS_INTERVAL_SAME);
+    } else if (!heaps->is_without_malloc && heaps->is_without_others) {
+        put_heap(text, HS_HEAP_MALLOC, HS_INTERVAL_SAME);
+    }
+    for (size_t i = 0; i < heaps->n_pattern && i < heaps->n_interval_bytes; i++) {
+        bool is_left_out = heaps->interval_bytes[i] == HS_INTERVAL_OFF;
+        put_heap(is_left_out ? &left_out : text, heaps->pattern[i],
+                 is_left_out ? HS_INTERVAL_SAME : heaps->interval_bytes[i]);
+    }
+    if (left_out.bytes > 0) {
+        hs_buf_printf(text, " but %s", hs_buf_text(&left_out));
+    }
+    hs_buf_deinit(&left_out);
+}
+
+/* The heaps of sessions that do not record all alike; nothing if there is no such session. */
+static void write_heaps(const struct hs_lists *lists, struct hs_buf *out, unsigned columns)
+{
+    static const struct hs_table_column heads[] = { { "SESSION", HS_TABLE_LEFT },
+                                                    { "HEAPS", HS_TABLE_TEXT } };
+    struct hs_table table;
+    bool is_any = false;
+    hs_table_init(&table, heads, HS_COUNT_OF(heads));
+    for (size_t i = 0; i < lists->count; i++) {
+        for (size_t k = 0; k < lists->items[i].now->n_sessions; k++) {
+            const Hs__Ctl__Session *session = lists->items[i].now->sessions[k];
+            struct hs_buf heaps = HS_BUF_INIT;
+            if (session->heaps) {
+                is_any = true;
+                put_heaps(&heaps, session->heaps);
+                hs_table_cell(&table, "%s", text_or(session->session, "?"));
+                hs_table_cell(&table, "%s", hs_buf_text(&heaps));
+            }
+            hs_buf_deinit(&heaps);
+        }
+    }
+    if (is_any) {
+        hs_buf_char(out, '\n');
+        hs_table_write(&table, out,
+                       &(struct hs_table_style){ .columns = columns, .has_titles = true });
+    }
     hs_table_deinit(&table);
 }
 
@@ -165,6 +227,7 @@ void hs_list_text(const struct hs_lists *lists, unsigned columns, struct hs_buf 
     hs_buf_str(out, session_count ? "\n" : "\nno session\n");
     if (session_count) {
         write_sessions(lists, out, columns);
+        write_heaps(lists, out, columns);
     }
     size_t client_count = count_clients(lists);
     hs_buf_str(out, client_count ? "\n" : "\nno program has announced itself\n");

@@ -16,6 +16,7 @@
 #include "cli/message.h"
 #include "ctl/ctl.pb-c.h"
 #include "rt/text.h"
+#include "session/heaps_message.h"
 
 static int fail_file(const char *path, const char *why)
 {
@@ -105,36 +106,12 @@ static void fill_sources(const struct hs_sources_settings *s, Hs__Ctl__Sources *
     sources->meminfo_mask = s->meminfo_mask;
 }
 
-/* A message with all that it points to. */
-struct heaps_message {
-    Hs__Ctl__Heaps message;
-    char *patterns[HS_REGION_HEAP_RULES];
-    uint64_t interval_bytes[HS_REGION_HEAP_RULES];
-};
-
-static void fill_heaps(const struct hs_heap_selection *s, struct heaps_message *out)
-{
-    hs__ctl__heaps__init(&out->message);
-    out->message.has_is_without_malloc = out->message.has_is_without_others =
-        out->message.has_other_interval_bytes = true;
-    out->message.is_without_malloc = s->is_without_malloc;
-    out->message.is_without_others = s->is_without_others;
-    out->message.other_interval_bytes = s->other_interval_bytes;
-    for (uint32_t i = 0; i < s->rule_count; i++) {
-        out->patterns[i] = (char *)(uintptr_t)s->rules[i].pattern;
-        out->interval_bytes[i] = s->rules[i].interval_bytes;
-    }
-    out->message.n_pattern = out->message.n_interval_bytes = s->rule_count;
-    out->message.pattern = out->patterns;
-    out->message.interval_bytes = out->interval_bytes;
-}
-
 static int send_request(struct hs_session_ask *ask, uint32_t *pids,
                         struct hs_ctl_message *ret_answer)
 {
     Hs__Ctl__Start request = HS__CTL__START__INIT;
     Hs__Ctl__Sources sources = HS__CTL__SOURCES__INIT;
-    struct heaps_message heaps;
+    struct hs_heaps_message heaps;
     char folder[PATH_MAX], path[2 * PATH_MAX];
     /* An absolute path, for users in another folder. */
     bool is_relative = ask->file.path[0] != '/' && getcwd(folder, sizeof(folder));
@@ -144,10 +121,7 @@ static int send_request(struct hs_session_ask *ask, uint32_t *pids,
     fill_recording(ask->settings, &request);
     fill_sources(&ask->settings->sources, &sources);
     request.sources = &sources;
-    if (!hs_heap_selection_is_all(&ask->settings->heaps)) {
-        fill_heaps(&ask->settings->heaps, &heaps);
-        request.heaps = &heaps.message;
-    }
+    request.heaps = hs_heaps_message_fill(&heaps, &ask->settings->heaps);
     request.session = (char *)(uintptr_t)ask->name;
     request.temp_name = (char *)(uintptr_t)hs_text_base_name(ask->file.temp_path);
     request.final_name = (char *)(uintptr_t)hs_text_base_name(ask->file.path);
