@@ -37,19 +37,42 @@ void hs_dump_name_choose(const char *text, struct hs_select_spec *select)
     }
 }
 
-int hs_dump_name_split(const char *operand, char **ret_path, uint32_t *ret_snapshot,
-                       bool *ret_has_number)
+/* The @ behind which the snapshot stands; NULL: the operand is the name of a file. */
+static const char *find_at(const char *operand, uint32_t *ret_snapshot, bool *ret_is_named)
 {
-    const char *at = strrchr(operand, '@');
+    const char *last = strrchr(operand, '@');
+    *ret_is_named = false;
+    if (!last || last == operand || access(operand, F_OK) == 0) {
+        return NULL;
+    }
+    if (hs_dump_name_number(last + 1, ret_snapshot) == 0) {
+        return last;
+    }
+    /* A name may contain an @, and so may a path. */
+    for (const char *at = last; at > operand; at--) {
+        char *path = *at == '@' && at[1] ? strndup(operand, (size_t)(at - operand)) : NULL;
+        *ret_is_named = path && access(path, F_OK) == 0;
+        free(path);
+        if (*ret_is_named) {
+            return at;
+        }
+    }
+    return NULL;
+}
+
+int hs_dump_name_split(const char *operand, char **ret_path, struct hs_select_spec *select,
+                       bool *ret_has_snapshot)
+{
     uint32_t snapshot = HS_SELECT_LAST;
-    bool has_number = at && at > operand && hs_dump_name_number(at + 1, &snapshot) == 0 &&
-                      access(operand, F_OK) != 0;
-    char *path = has_number ? strndup(operand, (size_t)(at - operand)) : strdup(operand);
+    bool is_named;
+    const char *at = find_at(operand, &snapshot, &is_named);
+    char *path = at ? strndup(operand, (size_t)(at - operand)) : strdup(operand);
     if (!path) {
         return -ENOMEM;
     }
     *ret_path = path;
-    *ret_snapshot = has_number ? snapshot : HS_SELECT_LAST;
-    *ret_has_number = has_number;
+    *ret_has_snapshot = at != NULL;
+    select->snapshot = snapshot;
+    select->snapshot_name = is_named ? at + 1 : NULL;
     return 0;
 }

@@ -130,6 +130,27 @@ def test_names(under_run, report, heapscope, tmp_path):
     assert folded.returncode == 0 and folded.stdout
 
 
+def test_comparing_by_name(under_run, report, heapscope):
+    """FILE@NAME, in diff, check and --base, is what --snapshot NAME shows."""
+    it = under_run()
+    for command in ("add 1 1000", "take before, loading", "add 2 1000", "take me@home"):
+        assert it.obey(command) == 0
+    assert it.end() == 0
+    before, after = f"{it.file}@before, loading", f"{it.file}@me@home"
+    live = {name: report(it.file, "--snapshot", name)["totals"]["live"]["bytes"] for name in ("before, loading", "me@home")}
+    found = json.loads(heapscope("diff", "--json", before, after).stdout)["total"]
+    assert [found["before"], found["after"]] == list(live.values()) and found["after"] > found["before"]
+    found = json.loads(heapscope("report", "--json", "--base", before, "--snapshot", "me@home", it.file).stdout)["total"]
+    assert [found["before"], found["after"]] == list(live.values())
+    assert heapscope("check", "--max-live", live["me@home"], after).returncode == 0
+    assert heapscope("check", "--max-live", live["me@home"] - 1, after).returncode == 1
+    assert heapscope("check", "--against", before, "--max-growth", live["me@home"] - live["before, loading"], after).returncode == 0
+    missing = heapscope("diff", f"{it.file}@nothing", after)
+    assert missing.returncode == 1 and "there is no snapshot named 'nothing'; there are 'before, loading', 'me@home'" in missing.stderr
+    assert heapscope("diff", before, after, "--snapshots", "0,1").returncode == 2
+    assert f"{it.file}x@me: No such file" in heapscope("diff", f"{it.file}x@me", after).stderr
+
+
 def test_children_and_threads(under_run, report):
     it = under_run()
     assert it.obey(f"add 3 {BLOCK}") == 0

@@ -9,7 +9,10 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/dump_name.h"
 #include "profile/analyse/select.h"
@@ -104,6 +107,51 @@ static void test_selected_by_name(void **state)
     hs_profile_free(p);
 }
 
+/* FILE@N and FILE@NAME; what is before the @ of a name must be a file. */
+static void test_split(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/hs-named-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(chdir(folder), 0);
+    assert_true(creat("x", 0600) >= 0 && creat("a@b", 0600) >= 0 && creat("x@whole", 0600) >= 0);
+    static const struct {
+        const char *operand, *path, *name;
+        uint32_t snapshot;
+        bool has_snapshot;
+    } cases[] = {
+        { "x", "x", NULL, HS_SELECT_LAST, false },
+        { "x@2", "x", NULL, 2, true },
+        { "x@last", "x", NULL, HS_SELECT_LAST, true },
+        { "x@-2", "x", NULL, HS_SELECT_LAST - 1, true },
+        { "y@2", "y", NULL, 2, true },
+        { "x@after load", "x", "after load", HS_SELECT_LAST, true },
+        { "x@me@home", "x", "me@home", HS_SELECT_LAST, true },
+        { "a@b@me", "a@b", "me", HS_SELECT_LAST, true },
+        { "a@b", "a@b", NULL, HS_SELECT_LAST, false },         /* a file */
+        { "x@whole", "x@whole", NULL, HS_SELECT_LAST, false }, /* also a file */
+        { "y@me", "y@me", NULL, HS_SELECT_LAST, false },       /* neither is one */
+        { "x@", "x@", NULL, HS_SELECT_LAST, false },
+        { "@me", "@me", NULL, HS_SELECT_LAST, false },
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct hs_select_spec select = { .snapshot = 77 };
+        char *path;
+        bool has_snapshot;
+        assert_int_equal(hs_dump_name_split(cases[i].operand, &path, &select, &has_snapshot), 0);
+        assert_string_equal(path, cases[i].path);
+        assert_int_equal(select.snapshot, cases[i].snapshot);
+        assert_int_equal(has_snapshot, cases[i].has_snapshot);
+        assert_true(!select.snapshot_name == !cases[i].name);
+        if (cases[i].name) {
+            assert_string_equal(select.snapshot_name, cases[i].name);
+        }
+        free(path);
+    }
+    assert_true(unlink("x") == 0 && unlink("a@b") == 0 && unlink("x@whole") == 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 static char *report(const struct hs_profile *p, enum hs_report_form form, uint32_t pid,
                     const char *name)
 {
@@ -165,6 +213,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names_arrive),
         cmocka_unit_test(test_selected_by_name),
+        cmocka_unit_test(test_split),
         cmocka_unit_test(test_report_lists_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

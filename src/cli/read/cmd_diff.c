@@ -46,7 +46,7 @@ static int parse_snapshots(const struct hs_opts_spec *spec, struct diff_args *ar
     bool is_good = first && hs_dump_name_number(first, &sides[0].select.snapshot) == 0 &&
                    hs_dump_name_number(comma + 1, &sides[1].select.snapshot) == 0;
     free(first);
-    if (is_good && (sides[0].has_number || sides[1].has_number)) {
+    if (is_good && (sides[0].has_snapshot || sides[1].has_snapshot)) {
         return hs_args_fail(spec, "--snapshots and FILE@N cannot be combined");
     }
     return is_good ? 0
@@ -125,8 +125,8 @@ static int run_trend(const struct hs_opts_spec *spec, const struct hs_compare *c
         return hs_args_fail(spec, "--trend writes a table or JSON, not %s",
                             hs_compare_formats[compare->format]);
     }
-    if (compare->sides[HS_DIFF_AFTER].has_number) {
-        return hs_args_fail(spec, "--trend covers all snapshots: leave out the @ and its number");
+    if (compare->sides[HS_DIFF_AFTER].has_snapshot) {
+        return hs_args_fail(spec, "--trend covers all snapshots: leave out the @ and the snapshot");
     }
     return hs_trend_output_run(compare);
 }
@@ -196,10 +196,10 @@ int hs_cmd_diff(int argc, char **argv)
         .command = "diff",
         .summary = "compare two profiles, and tell changes from sampling error",
         .operands_usage = "A [B]",
-        .footer =
-            "A is the profile before, B the profile after. FILE@N is snapshot N of FILE, and\n"
-            "FILE@-1 the last one. With one file: heapscope diff FILE@2 FILE@7,\n"
-            "heapscope diff FILE --snapshots 2,7, or heapscope diff FILE --trend",
+        .footer = "A is the profile before, B the profile after. FILE@N is snapshot N of FILE,\n"
+                  "FILE@-1 the last one, and FILE@NAME the last one that the program took under\n"
+                  "this name. With one file: heapscope diff FILE@2 FILE@7,\n"
+                  "heapscope diff FILE --snapshots 2,7, or heapscope diff FILE --trend",
         .options = list,
         .option_count = sizeof(list) / sizeof(list[0]),
         .operands_min = 1,

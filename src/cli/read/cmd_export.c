@@ -320,8 +320,8 @@ int hs_cmd_export(int argc, char **argv)
                     "write only these heaps: a glob or a list of them, such as 'pool,gpu*'; may\n"
                     "be given more than once (default: all primary heaps)"),
         HS_OPT_STRING(0, "base", "BASE", &args.base,
-                      "subtract this profile, or BASE@N, its snapshot N: pprof then has negative\n"
-                      "values, folded has two columns, and svg has red and blue boxes"),
+                      "subtract this profile, or BASE@N, its snapshot N, or BASE@NAME: pprof then\n"
+                      "has negative values, folded two columns, and svg red and blue boxes"),
         HS_OPT_FLAG('q', "quiet", &args.is_quiet, "print nothing but errors"),
     };
     const struct hs_opts_spec spec = {

@@ -177,7 +177,7 @@ int hs_cmd_report(int argc, char **argv)
                     "be given more than once (default: all primary heaps)"),
         HS_OPT_STRING(0, "base", "BASE", &args.base,
                       "show what changed since this profile, or since BASE@N, its\n"
-                      "snapshot N, as heapscope diff BASE FILE does"),
+                      "snapshot N, or BASE@NAME, as heapscope diff BASE FILE does"),
         HS_OPT_FLAG(0, "health", &args.is_health,
                     "show the counters of everything that can be missing from the profile"),
         HS_OPT_FLAG(0, "json", &args.is_json, "print JSON, with all figures and without rounding"),

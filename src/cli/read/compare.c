@@ -30,7 +30,7 @@ const char *const hs_compare_formats[HS_COMPARE_FORMAT_N] = {
 int hs_compare_name_side(struct hs_compare_side *side, const char *operand)
 {
     side->name = operand;
-    int err = hs_dump_name_split(operand, &side->path, &side->select.snapshot, &side->has_number);
+    int err = hs_dump_name_split(operand, &side->path, &side->select, &side->has_snapshot);
     if (err < 0) {
         hs_message("%s: %s", operand, strerror(-err));
     }
@@ -195,7 +195,7 @@ static int compare_profiles(const struct hs_compare *compare, struct hs_profile 
 int hs_compare_run(const struct hs_compare *compare)
 {
     struct hs_profile *profiles[HS_DIFF_SIDE_N] = { NULL, NULL };
-    bool is_one_file = strcmp(compare->sides[0].name, compare->sides[1].name) == 0;
+    bool is_one_file = strcmp(compare->sides[0].path, compare->sides[1].path) == 0;
     enum hs_view views[HS_DIFF_SIDE_N] = { HS_VIEW_SPACE, HS_VIEW_SPACE };
     const char *reason = NULL;
     int status = 0;

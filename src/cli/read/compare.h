@@ -28,8 +28,8 @@ extern const char *const hs_compare_formats[HS_COMPARE_FORMAT_N];
 
 struct hs_compare_side {
     const char *name; /* as typed */
-    char *path;       /* without the number of a snapshot */
-    bool has_number;
+    char *path;       /* without the snapshot */
+    bool has_snapshot;
     struct hs_select_spec select;
 };
 
@@ -45,7 +45,7 @@ struct hs_compare {
     bool is_telling; /* prints what was written to a file */
 };
 
-/* Fills in a side from "FILE" or "FILE@N". 0, or the exit status. */
+/* Fills in a side from "FILE", "FILE@N" or "FILE@NAME". 0, or the exit status. */
 int hs_compare_name_side(struct hs_compare_side *side, const char *operand);
 /* Selects processes: by pid when `process` is a number, else by name. NULL: all. */
 void hs_compare_choose_process(struct hs_select_spec *select, const char *process);

@@ -369,9 +369,9 @@ int hs_profile_file_open(const char *operand, const struct hs_heap_patterns *hea
                          struct hs_buf *ret_why)
 {
     char *path = NULL;
-    bool has_number;
+    bool has_snapshot;
     *ret_select = (struct hs_select_spec){ .snapshot = HS_SELECT_LAST, .heaps = heaps };
-    int r = hs_dump_name_split(operand, &path, &ret_select->snapshot, &has_number);
+    int r = hs_dump_name_split(operand, &path, ret_select, &has_snapshot);
     if (r < 0) {
         hs_buf_str(ret_why, strerror(-r));
         return HS_EXIT_STATUS_FAILED;

@@ -24,9 +24,9 @@ int hs_profile_file_fail(const char *path, int error, const struct hs_load_repor
 
 struct hs_buf;
 
-/* Loads FILE or FILE@N (dump_name.h) that contains a heap, and prints nothing: 0, or the exit
- * status with the reason in *ret_why, without the file's name. `heaps` are chosen; with is_lenient,
- * they need not be in this file. */
+/* Loads FILE, FILE@N or FILE@NAME (dump_name.h) that contains a heap, and prints nothing: 0, or the
+ * exit status with the reason in *ret_why, without the file's name. `heaps` are chosen; with
+ * is_lenient, they need not be in this file. */
 int hs_profile_file_open(const char *operand, const struct hs_heap_patterns *heaps, bool is_lenient,
                          struct hs_select_spec *ret_select, struct hs_profile **ret_profile,
                          struct hs_buf *ret_why);
