@@ -3,6 +3,8 @@
  */
 #include "client/tables/heaps.h"
 
+#include <string.h>
+
 #include "client/tables/heap_blocks.h"
 #include "client/tables/life_state.h"
 #include "rt/sys.h"
@@ -175,11 +177,12 @@ static const char *parse_number(const char *text, uint64_t *ret_value)
 static const char *parse_rule(const char *text, struct hs_heap_rule_v2 *ret_rule)
 {
     unsigned len = 0;
+    memset(ret_rule, 0, sizeof(*ret_rule)); /* a collector compares all of it with its own */
     for (; *text && *text != '=' && *text != ','; text++) {
         ret_rule->pattern[len] = *text;
         len += len < HS_HEAP_NAME_BYTES - 1;
     }
-    ret_rule->pattern[len] = '\0';
+    ret_rule->pattern[len] = '\0'; /* also if it is too long */
     ret_rule->interval_bytes = HS_INTERVAL_SAME;
     if (*text == '=') {
         text = parse_number(text + 1, &ret_rule->interval_bytes);
@@ -200,6 +203,7 @@ void hs_heaps_select(const char *text)
     control->flags &= ~(uint32_t)HS_CONTROL_NO_MALLOC;
     selection->other_interval_bytes = HS_INTERVAL_SAME;
     selection->rule_count = 0;
+    memset(selection->rules, 0, sizeof(selection->rules));
     while (*text && !is_over) {
         text = parse_rule(text, &rule);
         if (!is_malloc_known && hs_text_matches(rule.pattern, heaps[0].name)) {
