@@ -176,6 +176,9 @@ int hs_target_begin_session(struct hs_target *target, const struct hs_target_set
     make_page(setting, &heaps);
     bool is_same =
         was_bytes == interval_bytes && hs_region_control_has_heaps(&target->region, &heaps);
+    /* A forked child also has samples from before its parent's session, if there are such. */
+    target->region.has_one_selection = !hs_target_is_bound(target) && (was_dormant || is_same) &&
+                                       target->region.header.forked_from_pid == 0;
     if (!is_same && !target->process.has_ended) {
         if (was_dormant) {
             hs_region_control_begin(&target->region, interval_bytes, &heaps);

@@ -149,6 +149,15 @@ def test_exact_heap_beside_a_sampled_one(run, heapscope, many):
     assert whole["processes"][0]["interval_bytes"] == 65536
 
 
+def test_allocated_memory_has_the_margin_of_its_heap(run, many):
+    """Also where another heap is sampled far more coarsely."""
+    done = run([many], "-i", 1 << 30, "--heaps", "libc.malloc,slab=4K")
+    alloc = next(heap["alloc"] for heap in done.report()["heaps"] if heap["name"] == "slab")
+    # A million bytes: four standard errors of 64,000 bytes, and not of 33 million.
+    assert 100_000 < alloc["bytes_high"] - alloc["bytes_low"] < 600_000
+    assert alloc["bytes_low"] > 500_000
+
+
 def test_sql_knows_which_heaps_were_left_out(run, heapscope, many):
     done = run([many], "-i", 1, "--exclude-heaps", "i*")
     rows = heapscope("query", "--format", "csv", done.file, "SELECT heap_name, live_bytes IS NULL AND alloc_count_high IS NULL AND "

@@ -129,6 +129,61 @@ static uint32_t stack_in(struct region_writer *w, uint8_t heap_id, uint32_t fram
     return id;
 }
 
+/* Totals do not say at which interval they were sampled. */
+static void test_each_heap_has_the_error_of_its_interval(void **state)
+{
+    (void)state;
+    struct region_writer w;
+    struct player p;
+    region_writer_init(&w, &(struct region_plan){ 64, 4096 });
+    uint32_t module = region_writer_module(&w, "/bin/writer", 0x10000, 0x8000);
+    uint32_t frame = region_writer_frame(&w, 0x10010, module, HS_FRAME_EXACT);
+    const char *const names[] = { "fine", "coarse", "off" };
+    const uint64_t intervals[] = { 4096, 64, 65536, HS_INTERVAL_OFF };
+    uint32_t stacks[4] = { stack_in(&w, 0, frame) };
+    for (uint8_t i = 1; i < 4; i++) {
+        uint8_t heap = region_writer_heap(&w, names[i - 1], HS_HEAP_NAMED);
+        struct hs_heap_v2 *of = region_writer_at(&w, HS_SECTION_HEAPS, heap);
+        of->interval_bytes = intervals[i];
+        stacks[i] = stack_in(&w, heap, frame);
+    }
+    player_init(&p, &w, 1, 0, 64);
+    w.header->sections[HS_SECTION_RECORDS].count = 64;
+    for (unsigned i = 0; i < 4; i++) {
+        player_birth(&p, stacks[i], 100, 1);
+    }
+    w.header->interval_bytes[2] = 64;
+    w.header->interval_bytes[3] = 65536;
+    w.header->interval_count = 4;
+    struct hs_region region = open_region(&w);
+    region.has_one_selection = true;
+    struct hs_snapshot *snap = capture(&region, true);
+    for (unsigned i = 0; i < 3; i++) {
+        const struct hs_estimate *alloc = &snap->stacks[stacks[i]].alloc;
+        assert_true(alloc->bytes_var == alloc->bytes * (double)intervals[i]);
+    }
+    /* Nobody knows at which interval it was recorded when it was. */
+    assert_true(snap->stacks[stacks[3]].alloc.bytes_var ==
+                snap->stacks[stacks[3]].alloc.bytes * 65536);
+    hs_snapshot_free(snap);
+
+    /* Any heap may have had the interval of another session, or one from before a budget. */
+    for (int turn = 0; turn < 2; turn++) {
+        region.has_one_selection = turn == 1;
+        w.header->interval_bytes[4] = 16;
+        w.header->interval_count = 4 + (uint32_t)turn;
+        snap = capture(&region, true);
+        for (unsigned i = 0; i < 4; i++) {
+            const struct hs_estimate *alloc = &snap->stacks[stacks[i]].alloc;
+            assert_true(alloc->bytes_var == alloc->bytes * 65536);
+        }
+        hs_snapshot_free(snap);
+    }
+    hs_region_close(&region);
+    player_deinit(&p);
+    region_writer_deinit(&w);
+}
+
 /* Takes the cut of a heap's own peak, as the client does. */
 static void mark_heap_peak(struct region_writer *w, uint8_t heap_id, int64_t bytes)
 {
@@ -690,6 +745,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_known_heap_is_read_exactly),
+        cmocka_unit_test(test_each_heap_has_the_error_of_its_interval),
         cmocka_unit_test(test_carved_heaps_are_not_in_the_totals),
         cmocka_unit_test(test_peak_is_the_heap_of_that_moment),
         cmocka_unit_test(test_allocated_is_never_less_than_live_or_at_the_peak),

@@ -205,19 +205,38 @@ static unsigned carved_heap_of(const struct capture *c, uint32_t stack_id)
     return c->carved_heaps ? c->carved_heaps[stack_id] : 0;
 }
 
+/* Finds the widest interval at which each heap can have been sampled: the totals do not say which
+ * interval they belong to. It is the heap's own if all intervals that were ever in use still are,
+ * so that none has changed. Otherwise the widest error of all is the honest one. */
+static void find_intervals(const struct capture *c, uint64_t ret_widest_bytes[HS_REGION_HEAPS])
+{
+    const struct hs_region_header_v2 *header = &c->region->header;
+    uint64_t process_bytes = hs_load_relaxed(&c->region->control->interval_bytes), most_bytes = 0;
+    bool is_same_as_ever = c->region->has_one_selection;
+    for (uint32_t i = 1; i < header->interval_count; i++) {
+        uint64_t bytes = header->interval_bytes[i];
+        bool is_in_force = bytes == process_bytes;
+        for (uint32_t k = 1; k < c->cut.heaps.count; k++) {
+            is_in_force |= bytes == c->cut.heaps.heaps[k].interval_bytes;
+        }
+        is_same_as_ever &= is_in_force;
+        most_bytes = bytes > most_bytes ? bytes : most_bytes;
+    }
+    for (uint32_t i = 0; i < HS_REGION_HEAPS; i++) {
+        uint64_t own_bytes = i == 0                   ? process_bytes
+                             : i < c->cut.heaps.count ? c->cut.heaps.heaps[i].interval_bytes
+                                                      : 0;
+        ret_widest_bytes[i] = is_same_as_ever && own_bytes > 0 ? own_bytes : most_bytes;
+    }
+}
+
 /* Step 4: fills in the figures of all stacks. */
 static int fill_stacks(struct capture *c)
 {
     struct hs_snapshot *snap = c->snap;
     unsigned parity = (unsigned)(c->cut.cut_epoch & 1);
-    const struct hs_region_header_v2 *header = &c->region->header;
-    uint64_t interval_bytes = 0;
-    for (uint32_t i = 1; i < header->interval_count; i++) {
-        /* The totals do not say which interval they belong to. With several intervals, the widest
-         * error is the honest one. */
-        interval_bytes =
-            header->interval_bytes[i] > interval_bytes ? header->interval_bytes[i] : interval_bytes;
-    }
+    uint64_t widest_bytes[HS_REGION_HEAPS];
+    find_intervals(c, widest_bytes);
     snap->stack_count = c->scan.stack_count;
     free(snap->stacks); /* the array of an earlier try */
     snap->stacks = calloc((size_t)snap->stack_count + 1, sizeof(*snap->stacks));
@@ -236,7 +255,8 @@ static int fill_stacks(struct capture *c)
         if (carved_heap_of(c, i) == HS_SCAN_LEFT_OUT) {
             continue;
         }
-        snap->stacks[i].alloc = estimate_of(&totals, interval_bytes);
+        snap->stacks[i].alloc =
+            estimate_of(&totals, widest_bytes[hs_load_relaxed(&stack->heap_id)]);
         snap->stacks[i].live = c->scan.sums[i].live;
         snap->stacks[i].peak = c->scan.sums[i].peak;
         snap->stacks[i].inherited = (struct hs_inherited){

@@ -28,6 +28,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -44,6 +45,9 @@ struct hs_region {
     /* What the session that records it selects, not owned: snapshots leave out samples of other
      * heaps, which a program took before it read the control page. NULL: all heaps. */
     const struct hs_heap_selection *heaps;
+    /* This session is the first, and its selection was in force from the first sample on: each heap
+     * has had one interval, unless a budget has changed all of them. */
+    bool has_one_selection;
 };
 
 /* Part of a section, mapped read-only. */
