@@ -158,6 +158,15 @@ def test_allocated_memory_has_the_margin_of_its_heap(run, many):
     assert alloc["bytes_low"] > 500_000
 
 
+def test_a_heap_that_was_left_out_cannot_be_chosen(run, heapscope, many):
+    """Its figures are not 0, and no limit on it is kept."""
+    done = run([many], "-i", 1, "--heaps", "libc.malloc,ids")
+    message = f"heapscope: {done.file}: the heap 'slab' was not recorded; recorded were libc.malloc and ids\n"
+    for command in (["report"], ["export", "-f", "folded"], ["check", "--max-live", "1G"], ["query"], ["profile"], ["diff", done.file]):
+        found = heapscope(*command, "--heap", "ids,slab", done.file, input="")
+        assert found.returncode == (3 if command[0] == "check" else 1) and found.stderr == message, command
+
+
 def test_sql_knows_which_heaps_were_left_out(run, heapscope, many):
     done = run([many], "-i", 1, "--exclude-heaps", "i*")
     rows = heapscope("query", "--format", "csv", done.file, "SELECT heap_name, live_bytes IS NULL AND alloc_count_high IS NULL AND "

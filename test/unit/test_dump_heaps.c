@@ -180,6 +180,41 @@ static void test_kept(void **state)
     hs_buf_deinit(&missing);
 }
 
+static void check_missing(struct hs_profile *p, const struct hs_profile *other, const char *glob,
+                          const char *words)
+{
+    const struct hs_heap_patterns patterns = { &glob, 1 };
+    struct hs_buf missing = HS_BUF_INIT, text = HS_BUF_INIT;
+    assert_int_equal(hs_heap_choice_apply(p, &patterns, other, &missing), 0);
+    if (missing.bytes > 0) {
+        hs_heap_choice_write_missing(p, &missing, &text);
+    }
+    assert_string_equal(hs_buf_text(&text), words);
+    hs_buf_deinit(&missing);
+    hs_buf_deinit(&text);
+}
+
+/* Figures of a heap that was not recorded are not 0, but unknown: it cannot be chosen. */
+static void test_choosing_what_was_left_out(void **state)
+{
+    (void)state;
+    struct hs_snapshot *snap = fixture_heaps(42, 5000000);
+    snap->heaps[5].is_left_out = true;
+    struct hs_profile *p = written(snap), *other = written(fixture_heaps(43, 5000000));
+    const char *words = "the heap 'i*' was not recorded; recorded were libc.malloc, pool, "
+                        "slab/inner, lost pool and gpu";
+    check_missing(p, NULL, "i*", words);
+    check_missing(p, other, "i*", words); /* also if it is in the other one of a comparison */
+    check_missing(other, p, "idle", "");
+    check_missing(p, NULL, "nope",
+                  "there is no heap 'nope'; there are libc.malloc, pool, slab/inner, lost pool, "
+                  "gpu and idle");
+    check_missing(p, NULL, "*", "");
+    assert_true(p->dumps[0].live.bytes == 400000 && !heap_of(p, "idle")->is_counted);
+    hs_profile_free(p);
+    hs_profile_free(other);
+}
+
 /* A heap that the process has, and that the session did not select. */
 static void test_left_out(void **state)
 {
@@ -499,6 +534,7 @@ int main(void)
         cmocka_unit_test(test_choice),
         cmocka_unit_test(test_kept),
         cmocka_unit_test(test_left_out),
+        cmocka_unit_test(test_choosing_what_was_left_out),
         cmocka_unit_test(test_one_of_two_left_out),
         cmocka_unit_test(test_intervals_without_malloc),
         cmocka_unit_test(test_sampled_part_of_totals),

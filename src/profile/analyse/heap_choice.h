@@ -16,9 +16,9 @@
 struct hs_buf;
 
 /*
- * Chooses the heaps of a profile. A glob that matches a heap of neither
- * `p` nor `other` (NULL: none) is written to *missing; then nothing is chosen. With `missing` NULL,
- * such globs are allowed. 0 or -ENOMEM.
+ * Chooses the heaps of a profile. A glob that matches a heap of neither `p` nor `other` (NULL:
+ * none), or only heaps that were not recorded, is written to *missing; then nothing is chosen. With
+ * `missing` NULL, such globs are allowed. 0 or -ENOMEM.
  */
 int hs_heap_choice_apply(struct hs_profile *p, const struct hs_heap_patterns *patterns,
                          const struct hs_profile *other, struct hs_buf *missing);
@@ -29,7 +29,7 @@ int hs_heap_choice_apply(struct hs_profile *p, const struct hs_heap_patterns *pa
 int hs_heap_choice_keep(struct hs_profile *p, const struct hs_heap_patterns *patterns,
                         struct hs_buf *missing);
 
-/* Writes that there is no heap *missing, and which ones there are. */
+/* Writes that there is no heap *missing, or that it was not recorded, and which ones there are. */
 void hs_heap_choice_write_missing(const struct hs_profile *p, struct hs_buf *missing,
                                   struct hs_buf *words);
 
