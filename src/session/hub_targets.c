@@ -8,6 +8,7 @@
 #include "session/hub_targets.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "collect/region/region_control.h"
@@ -207,7 +208,7 @@ static void add_startup(struct hs_startup *startup, const struct hs_session *ses
     hs_heap_selection_text(&session->settings.heaps, heaps);
     if (startup->interval_bytes == 0) {
         *startup = (struct hs_startup){ .interval_bytes = interval_bytes };
-        strcpy(startup->heaps, heaps);
+        memcpy(startup->heaps, heaps, sizeof(heaps));
     } else if (strcmp(startup->heaps, heaps) != 0) {
         startup->heaps[0] = '\0';
     }

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from conftest import clean_env
-from waiting import PATIENCE_S, wait_for_dumps, wait_until
+from waiting import PATIENCE_S, list_all, wait_for_dumps, wait_until
 
 PYTHON = "/usr/bin/python3"
 PRELUDE = "import array, ctypes, mmap, os, signal, socket, struct, subprocess, sys, time\n"
@@ -192,13 +192,20 @@ def test_no_follow_goes_through_exec(run):
 
 
 def test_scheduled_dumps(heapscope, dist, report, tmp_path):
-    """The program grows until it has been dumped ten times, however long that takes on a busy machine."""
-    file, stop = tmp_path / "run.pftrace", tmp_path / "stop"
-    code = f"x = []\nwhile not os.path.exists({str(stop)!r}): x.append(bytes(100000)); time.sleep(0.05)"
+    """The program grows until it has been dumped ten times, however long that and its start take on a busy machine."""
+    file, stop, grown = tmp_path / "run.pftrace", tmp_path / "stop", tmp_path / "grown"
+    code = f"""x = []
+while not os.path.exists({str(stop)!r}):
+    x.append(bytes(100000))
+    if len(x) == 20: open({str(grown)!r}, "w").close()
+    time.sleep(0.05)"""
     process = subprocess.Popen([dist / "bin" / "heapscope", "run", "-q", "-o", file, "--dump-every", "200ms", "--", *python(code)],
                                env=clean_env())
     try:
-        wait_for_dumps(heapscope, f"run.{process.pid}", 10)
+        wait_until(grown.exists, "the program does not grow")
+        session = f"run.{process.pid}"
+        count = next(s["dump_count"] for s in list_all(heapscope, "sessions") if s["session"] == session)
+        wait_for_dumps(heapscope, session, max(10, count + 2))
     finally:
         stop.touch()
         assert process.wait(PATIENCE_S) == 0
