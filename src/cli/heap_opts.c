@@ -53,8 +53,8 @@ static int add_item(const struct hs_opts_spec *spec, const char *option, const c
 }
 
 /* Adds rules from a text such as "arena=1,pool*=64K,libc.malloc"; blanks around an item are
- * dropped. NULL: none. */
-static int add_list(const struct hs_opts_spec *spec, const char *option, const char *text,
+ * dropped. */
+static int add_text(const struct hs_opts_spec *spec, const char *option, const char *text,
                     bool is_excluding, struct hs_heap_selection *selection)
 {
     int status = HS_ARGS_GO_ON;
@@ -68,14 +68,26 @@ static int add_list(const struct hs_opts_spec *spec, const char *option, const c
     return status;
 }
 
+static int add_list(const struct hs_opts_spec *spec, const char *option,
+                    const struct hs_opt_list *list, bool is_excluding,
+                    struct hs_heap_selection *selection)
+{
+    int status = HS_ARGS_GO_ON;
+    for (size_t i = 0; i < list->count && status == HS_ARGS_GO_ON; i++) {
+        status = add_text(spec, option, list->items[i], is_excluding, selection);
+    }
+    return status;
+}
+
 int hs_heap_opts_take(const struct hs_opts_spec *spec, const struct hs_heap_opts *opts,
                       struct hs_heap_selection *ret_selection, uint64_t *interval_bytes)
 {
-    struct hs_heap_selection selection = { .is_without_others = opts->heaps && !opts->is_all };
+    struct hs_heap_selection selection = { .is_without_others =
+                                               opts->heaps.count > 0 && !opts->is_all };
     /* The first rule that matches counts: --exclude-heaps limits the globs of --heaps. */
-    int status = add_list(spec, "exclude-heaps", opts->excluded, true, &selection);
+    int status = add_list(spec, "exclude-heaps", &opts->excluded, true, &selection);
     if (status == HS_ARGS_GO_ON) {
-        status = add_list(spec, "heaps", opts->heaps, false, &selection);
+        status = add_list(spec, "heaps", &opts->heaps, false, &selection);
     }
     if (status != HS_ARGS_GO_ON) {
         return status;
@@ -86,4 +98,10 @@ int hs_heap_opts_take(const struct hs_opts_spec *spec, const struct hs_heap_opts
     }
     *ret_selection = selection;
     return HS_ARGS_GO_ON;
+}
+
+void hs_heap_opts_deinit(struct hs_heap_opts *opts)
+{
+    hs_opt_list_deinit(&opts->heaps);
+    hs_opt_list_deinit(&opts->excluded);
 }

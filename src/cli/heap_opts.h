@@ -13,22 +13,24 @@
 #include "cli/args.h"
 #include "collect/region/heap_selection.h"
 
-/* As written; NULL: not given. */
+/* As written, with all occurrences of an option. */
 struct hs_heap_opts {
-    const char *heaps, *excluded;
+    struct hs_opt_list heaps, excluded;
     bool is_all;
 };
 
 #define HS_HEAP_OPTION_COUNT 3
 #define HS_HEAP_OPTIONS(o)                                                                         \
-    HS_OPT_STRING(0, "heaps", "LIST", &(o)->heaps,                                                 \
-                  "record only these heaps: names or globs, separated by commas; malloc's is "     \
-                  "libc.malloc. NAME=BYTES gives a heap its own interval (default: all heaps)"),   \
+    HS_OPT_LIST(0, "heaps", "LIST", &(o)->heaps,                                                   \
+                "record only these heaps: names or globs, separated by commas; malloc's is "       \
+                "libc.malloc. NAME=BYTES gives a heap its own interval (default: all heaps)"),     \
         HS_OPT_FLAG(0, "all-heaps", &(o)->is_all, "with --heaps: record all other heaps, too"),    \
-        HS_OPT_STRING(0, "exclude-heaps", "LIST", &(o)->excluded,                                  \
-                      "do not record these heaps: names or globs, separated by commas")
+        HS_OPT_LIST(0, "exclude-heaps", "LIST", &(o)->excluded,                                    \
+                    "do not record these heaps: names or globs, separated by commas")
 
 /* Settles the selection: *interval_bytes is that of -i, and becomes malloc's. HS_ARGS_GO_ON, or the
  * exit status after an error was printed. */
 int hs_heap_opts_take(const struct hs_opts_spec *spec, const struct hs_heap_opts *opts,
                       struct hs_heap_selection *ret_selection, uint64_t *interval_bytes);
+/* Frees the lists. */
+void hs_heap_opts_deinit(struct hs_heap_opts *opts);

@@ -97,7 +97,7 @@ static bool add_heap(const char *name, uint64_t interval_bytes,
         return false;
     }
     if (hs_heap_selection_add(heaps, name, strlen(name), interval_bytes)) {
-        note(notes, "a heap without a name, or whose name is longer than 63 characters, is left "
+        note(notes, "a heap without a name, or whose name is longer than 63 bytes, is left "
                     "out");
     }
     return true;

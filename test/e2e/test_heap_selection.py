@@ -206,8 +206,8 @@ def test_heap_that_nobody_registered(run, heapscope, many):
     (["--heaps", "ids=0"], "'ids=0' has no interval of 1 to 1T bytes behind the '='"),
     (["--heaps", "ids="], "'ids=' has no interval"),
     (["--heaps", "ids,,slab"], "the name of a heap must not be empty"),
-    (["--heaps", ""], "the LIST is empty"),
-    (["--heaps", "x" * 64], "at most 63 characters"),
+    (["--heaps", ""], "the name of a heap must not be empty"),
+    (["--heaps", "x" * 64], "at most 63 bytes"),
     (["--heaps", ",".join(f"h{i}" for i in range(33))], "at most 32 heaps can be named"),
     (["--exclude-heaps", "*"], "no heap is left to record"),
     (["--heaps", "libc.malloc", "--exclude-heaps", "lib*"], "no heap is left to record"),
@@ -333,6 +333,11 @@ def test_program_that_starts_before_the_daemon_looks(daemon, heaps, many, heapsc
     samples = int(said.stdout.split()[-1])
     wanted = truth["ids"][3] + truth["slab"][3]
     assert samples == wanted if agree else samples > wanted
+
+
+def test_options_that_are_given_twice_add_up(run, heaps, many):
+    done = run([many], "-i", 1, "--heaps", "ids", "--heaps", "slab,inner", "--exclude-heaps", "inner", "--exclude-heaps", "x")
+    assert used(heaps(done.file)) == {"ids", "slab"}
 
 
 ALL = [{"name": "*", "interval_bytes": 4096}]

@@ -51,7 +51,7 @@ static void test_names(void **state)
     assert_int_equal(hs_heap_table.heap_count, 1); /* a refused name takes no slot */
     name[HS_API_NAME_BYTES - 1] = '\0';
     errno = EIO;
-    heapscope_heap *heap = heapscope_heap_create(name); /* 63 characters */
+    heapscope_heap *heap = heapscope_heap_create(name); /* 63 bytes */
     assert_non_null(heap);
     assert_int_equal(errno, EIO);
     assert_string_equal(hs_heap_table.heaps[1].name, name);

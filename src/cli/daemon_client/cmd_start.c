@@ -301,5 +301,6 @@ int hs_cmd_start(int argc, char **argv)
     hs_session_settings_deinit(&s.settings);
     hs_opt_list_deinit(&s.names);
     hs_opt_list_deinit(&s.pid_texts);
+    hs_heap_opts_deinit(&s.heap_opts);
     return status;
 }

@@ -156,5 +156,6 @@ int hs_attach_options_parse(int argc, char **argv, struct hs_attach_options *ret
         status = take_all(o, &spec, &args, &parts);
     }
     hs_opt_list_deinit(&parts.names);
+    hs_heap_opts_deinit(&parts.heaps);
     return status;
 }

@@ -142,6 +142,7 @@ static int parse(struct run *run, int argc, char **argv)
         run->program = args.operands;
         status = take(run, &spec, &parts);
     }
+    hs_heap_opts_deinit(&parts.heaps);
     return status;
 }
 

@@ -14,6 +14,7 @@
 #include "collect/region/heap_selection.h"
 #include "collect/region/open_cut.h"
 #include "collect/region/record_scan.h"
+#include "collect/region/widest_intervals.h"
 #include "rt/atomic.h"
 #include "rt/bits.h"
 #include "rt/check.h"
@@ -198,36 +199,10 @@ static void scan_records(struct capture *c)
     c->are_peaks_stable = hs_heap_peaks_check(c->region, &c->cut.heaps) && c->has_peak;
 }
 
-/* The id + 1 of the carved heap of a stack; HS_SCAN_LEFT_OUT: it
- * does not count; 0: neither. */
+/* The id + 1 of the carved heap of a stack; HS_SCAN_LEFT_OUT: it does not count; 0: neither. */
 static unsigned carved_heap_of(const struct capture *c, uint32_t stack_id)
 {
     return c->carved_heaps ? c->carved_heaps[stack_id] : 0;
-}
-
-/* Finds the widest interval at which each heap can have been sampled: the totals do not say which
- * interval they belong to. It is the heap's own if all intervals that were ever in use still are,
- * so that none has changed. Otherwise the widest error of all is the honest one. */
-static void find_intervals(const struct capture *c, uint64_t ret_widest_bytes[HS_REGION_HEAPS])
-{
-    const struct hs_region_header_v2 *header = &c->region->header;
-    uint64_t process_bytes = hs_load_relaxed(&c->region->control->interval_bytes), most_bytes = 0;
-    bool is_same_as_ever = c->region->has_one_selection;
-    for (uint32_t i = 1; i < header->interval_count; i++) {
-        uint64_t bytes = header->interval_bytes[i];
-        bool is_in_force = bytes == process_bytes;
-        for (uint32_t k = 1; k < c->cut.heaps.count; k++) {
-            is_in_force |= bytes == c->cut.heaps.heaps[k].interval_bytes;
-        }
-        is_same_as_ever &= is_in_force;
-        most_bytes = bytes > most_bytes ? bytes : most_bytes;
-    }
-    for (uint32_t i = 0; i < HS_REGION_HEAPS; i++) {
-        uint64_t own_bytes = i == 0                   ? process_bytes
-                             : i < c->cut.heaps.count ? c->cut.heaps.heaps[i].interval_bytes
-                                                      : 0;
-        ret_widest_bytes[i] = is_same_as_ever && own_bytes > 0 ? own_bytes : most_bytes;
-    }
 }
 
 /* Step 4: fills in the figures of all stacks. */
@@ -236,7 +211,7 @@ static int fill_stacks(struct capture *c)
     struct hs_snapshot *snap = c->snap;
     unsigned parity = (unsigned)(c->cut.cut_epoch & 1);
     uint64_t widest_bytes[HS_REGION_HEAPS];
-    find_intervals(c, widest_bytes);
+    hs_widest_intervals_find(c->region, &c->cut.heaps, widest_bytes);
     snap->stack_count = c->scan.stack_count;
     free(snap->stacks); /* the array of an earlier try */
     snap->stacks = calloc((size_t)snap->stack_count + 1, sizeof(*snap->stacks));

@@ -17,7 +17,7 @@ const char *hs_heap_selection_add(struct hs_heap_selection *selection, const cha
         return "the name of a heap must not be empty";
     }
     if (name_bytes >= HS_HEAP_NAME_BYTES) {
-        return "the name of a heap has at most 63 characters";
+        return "the name of a heap has at most 63 bytes";
     }
     if (selection->rule_count == HS_REGION_HEAP_RULES) {
         return "at most 32 heaps can be named; a name may contain * for any characters";
@@ -99,7 +99,7 @@ const char *hs_heap_selection_check(const struct hs_heap_selection *selection)
         const struct hs_heap_rule_v2 *rule = &selection->rules[i];
         size_t bytes = strnlen(rule->pattern, sizeof(rule->pattern));
         if (bytes == 0 || bytes == sizeof(rule->pattern)) {
-            return "the name of a heap has 1 to 63 characters";
+            return "the name of a heap has 1 to 63 bytes";
         }
         if (!is_interval(rule->interval_bytes)) {
             return "the interval of a heap must be at least 1 byte, and at most 1T";
@@ -187,7 +187,7 @@ static size_t put_item(char *text, size_t at, const char *pattern, uint64_t inte
 void hs_heap_selection_text(const struct hs_heap_selection *selection,
                             char ret_text[HS_CTL_HEAPS_BYTES])
 {
-    /* The longest: 32 names of 63 characters, each with an interval of 13 digits. */
+    /* The longest: 32 names of 63 bytes, each with an interval of 13 digits. */
     _Static_assert(HS_CTL_HEAPS_BYTES > HS_REGION_HEAP_RULES * (HS_HEAP_NAME_BYTES + 15U) + 64U,
                    "room for the longest text");
     size_t at = 0;
