@@ -329,10 +329,12 @@ def test_program_that_starts_before_the_daemon_looks(daemon, heaps, many, heapsc
     found, truth = heaps(stopped.file), truth_of(done.stdout)
     assert used(found) == {"ids", "slab"}
     assert {heap: found[heap] for heap in ("ids", "slab")} == {heap: truth[heap] for heap in ("ids", "slab")}
-    said = heapscope("query", stopped.file, "SELECT max(sample_count) FROM heapscope_dumps", "--format", "csv")
-    samples = int(said.stdout.split()[-1])
-    wanted = truth["ids"][3] + truth["slab"][3]
-    assert samples == wanted if agree else samples > wanted
+    sql = "SELECT max(sample_count), max(free_count) FROM heapscope_dumps"
+    said = heapscope("query", stopped.file, sql, "--format", "csv")
+    samples, frees = map(int, said.stdout.split()[-1].split(","))
+    assert samples == truth["ids"][3] + truth["slab"][3]
+    wanted = sum(truth[heap][3] - truth[heap][1] for heap in ("ids", "slab"))
+    assert frees == wanted if agree else frees > wanted
 
 
 def test_options_that_are_given_twice_add_up(run, heaps, many):
