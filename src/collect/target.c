@@ -432,6 +432,11 @@ int hs_target_capture_saved(struct hs_target *target, int fd, struct hs_snapshot
     return r < 0 ? r : complete(target, snap, ret_snapshot);
 }
 
+void hs_target_capture_close(struct hs_target *target)
+{
+    hs_capture_close(&target->region);
+}
+
 int hs_target_capture(struct hs_target *target, uint64_t now_ns, bool is_final,
                       struct hs_snapshot **ret_snapshot)
 {

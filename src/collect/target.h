@@ -149,6 +149,9 @@ int hs_target_capture_opened(struct hs_target *target, uint64_t now_ns, hs_captu
  * -errno; the caller frees the snapshot. */
 int hs_target_capture_saved(struct hs_target *target, int fd, struct hs_snapshot **ret_snapshot);
 
+/* For after either of the above, once the snapshot is stored: see hs_capture_close(). */
+void hs_target_capture_close(struct hs_target *target);
+
 /* Makes a snapshot of the target. `is_final`: no other will follow. 0 or -errno; the caller frees
  * the snapshot. */
 int hs_target_capture(struct hs_target *target, uint64_t now_ns, bool is_final,

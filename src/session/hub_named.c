@@ -72,6 +72,9 @@ int hs_hub_take_saved_cut(struct hs_hub *hub, struct hs_target *target, int fd,
         memcpy(ret_name, snap->name, HS_NAMED_SNAPSHOT_NAME_MAX + 1);
         hand_on(hub, target, snap, hs_clock_ns(CLOCK_MONOTONIC));
     }
+    if (r != -ESTALE) {
+        hs_target_capture_close(target);
+    }
     return r;
 }
 
@@ -93,6 +96,7 @@ static int take(struct hs_hub *hub, struct hs_target *target, struct opening *op
         hand_on(hub, target, snap, now_ns);
     }
     if (opening->is_answered) {
+        hs_target_capture_close(target);
         tell_cut(hub, target, -1);
     }
     if (session) {

@@ -79,6 +79,17 @@ static int detach(struct hs_detach_v1 *args)
     return counts.changed > 0 ? 0 : err;
 }
 
+/* Where the client was preloaded, this is not under the loader's lock, and objects that come and go
+ * must not be read. It need not be: the library of such an object finds the client by itself. */
+static void find_tables(void)
+{
+    if (hs_real.is_preloaded) {
+        hs_api_table_find();
+    } else {
+        hs_api_table_find_all();
+    }
+}
+
 /* No child is forked while this is half done. -EAGAIN: forks are in progress. */
 static int attach(struct hs_attach_v1 *args)
 {
@@ -115,7 +126,7 @@ static int attach(struct hs_attach_v1 *args)
         hs_sys_close(fd);
         return -EAGAIN;
     }
-    hs_api_table_find_all();
+    find_tables();
     if (!hs_sandbox_is_tight()) {
         hs_exports_redirect();
     }
@@ -158,7 +169,7 @@ static void refresh_locked(void *ctx)
 {
     struct locked_call *locked = ctx;
     hs_patch_apply(&locked->counts);
-    hs_api_table_find_all();
+    find_tables();
 }
 
 /* These functions leave the program's errno unchanged, like all of our code. */

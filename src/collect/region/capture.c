@@ -374,7 +374,7 @@ static int read_cut(struct capture *c)
         scan_records(c);
         r = fill_stacks(c);
     }
-    if (!c->is_dead) {
+    if (!c->is_dead && !c->is_fixed) {
         hs_cut_close(c->region->control);
     }
     return r;
@@ -462,6 +462,11 @@ int hs_capture_opened(struct hs_region *region, bool is_dead, uint64_t now_mono_
                          .on_open = on_open,
                          .ctx = ctx };
     return make_snapshot(&c, read_with_peak, ret_snapshot);
+}
+
+void hs_capture_close(struct hs_region *region)
+{
+    hs_cut_close(region->control);
 }
 
 static int read_saved(struct capture *c)

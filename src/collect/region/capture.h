@@ -41,14 +41,18 @@ typedef int hs_capture_open_fn(void *ctx, const struct hs_open_cut *cut);
 
 /* As hs_capture(), with a call of `on_open`. If the client moves the peak while the region is read,
  * the peak is not known, except if the live total of this instant is at least as high: another
- * instant is not possible. */
+ * instant is not possible. Unless `on_open` ends the capture, the cut stays open, so that another
+ * collector can read it if this one is killed before it has stored the snapshot: the caller then
+ * calls hs_capture_close(). */
 int hs_capture_opened(struct hs_region *region, bool is_dead, uint64_t now_mono_ns,
                       hs_capture_open_fn *on_open, void *ctx, struct hs_snapshot **ret_snapshot);
 
 /* Makes the snapshot of a cut that another process has opened and saved (open_cut.h), and has not
- * read because it was killed. -ESTALE: the cut is not open any more; -EBADMSG: it was saved by
- * another version. */
+ * stored a snapshot of because it was killed. -ESTALE: the cut is not open any more, so its
+ * snapshot is stored; -EBADMSG: it was saved by another version. The cut stays open, as above. */
 int hs_capture_saved(struct hs_region *region, int fd, struct hs_snapshot **ret_snapshot);
+/* Closes the cut that one of the above has left open, whatever its result. */
+void hs_capture_close(struct hs_region *region);
 
 /* Makes a snapshot. `is_dead`: no thread of the target runs any more. The caller fills in RSS, exit
  * and is_final, and frees the snapshot with hs_snapshot_free(). 0, or see Fails. */

@@ -304,7 +304,7 @@ static void restore_cut(const struct hs_handover_parts *parts, struct hs_fdstore
     if (r == 0) {
         hs_daemon_log("process %u: the snapshot '%s' that it has taken of itself is read now",
                       kept->pid, name);
-    } else {
+    } else if (r != -ESTALE) { /* otherwise the previous daemon has stored it */
         hs_daemon_log("a snapshot that process %u has taken of itself is lost: %s", kept->pid,
                       strerror(-r));
     }
