@@ -35,7 +35,7 @@ def test_daemon_attaches_to_what_starts_later(dist, daemon, report, tmp_path):
         with subprocess.Popen(["keeper", "-c", ALLOCATES], executable=PYTHON, env=clean_env()) as later, \
              subprocess.Popen(["other", "-c", ALLOCATES], executable=PYTHON, env=clean_env()) as other:
             try:
-                wait_until(lambda: daemon.session(f"record.{run.pid}")["process_count"], "it was not noticed")
+                wait_until(lambda: daemon.session(f"record.{run.pid}")["sample_count"] > 200, "it is not recorded")
                 end(run)
                 assert later.poll() is None and other.poll() is None
             finally:
