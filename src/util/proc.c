@@ -171,6 +171,7 @@ int hs_proc_parse_status(const char *text, size_t text_bytes, struct hs_proc_sta
         { "VmRSS", &status.vm_rss_bytes },
         { "RssAnon", &status.rss_anon_bytes },
         { "VmSwap", &status.vm_swap_bytes },
+        { "VmPTE", &status.vm_pte_bytes },
     };
     while (hs_proc_text_take_line(&c, &line)) {
         if (!take_special_line(&line, &status)) {

@@ -62,6 +62,7 @@ struct hs_proc_status {
     uint64_t vm_rss_bytes;
     uint64_t rss_anon_bytes;
     uint64_t vm_swap_bytes;
+    uint64_t vm_pte_bytes; /* page tables */
     uint64_t pending_mask; /* signals pending for the whole process: bit signal - 1 */
     struct hs_proc_ids uid, gid;
     uint64_t cap_permitted_mask, cap_effective_mask; /* bit CAP_x */

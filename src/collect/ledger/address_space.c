@@ -1,0 +1,156 @@
+/*
+ * Reads /proc/PID/smaps: see address_space.h.
+ */
+#include "collect/ledger/address_space.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "rt/base.h"
+#include "util/array.h"
+#include "util/proc_maps.h"
+#include "util/proc_text.h"
+
+#define CHUNK_BYTES    65536U
+#define TEXT_BYTES_MAX (UINT64_C(1) << 30)
+
+static int add_mapping(struct hs_address_space *space, const struct hs_proc_map *map,
+                       const char *line_end)
+{
+    int r = hs_array_reserve(&space->items, &space->capacity, space->count + 1,
+                             sizeof(space->items[0]));
+    if (r < 0) {
+        return r;
+    }
+    space->items[space->count++] = (struct hs_mapping){
+        .start_va = map->start_va,
+        .end_va = map->end_va,
+        .file_off = map->file_off,
+        .inode = map->inode,
+        .is_readable = map->is_readable,
+        .is_writable = map->is_writable,
+        .is_executable = map->is_executable,
+        .is_shared = map->is_shared,
+        .path_off = space->paths.bytes,
+    };
+    size_t path_bytes = map->is_deleted ? (size_t)(line_end - map->path) : map->path_bytes;
+    hs_buf_add(&space->paths, map->path, path_bytes);
+    hs_buf_char(&space->paths, '\0');
+    return space->paths.err;
+}
+
+static void take_figure(const char *line, const char *end, struct hs_mapping *mapping)
+{
+    const struct {
+        const char *key;
+        uint64_t *bytes;
+    } figures[] = {
+        { "Rss", &mapping->rss_bytes },
+        { "Pss", &mapping->pss_bytes },
+        { "Anonymous", &mapping->anonymous_bytes },
+        { "Swap", &mapping->swap_bytes },
+        { "SwapPss", &mapping->swap_pss_bytes },
+    };
+    for (size_t i = 0; i < HS_COUNT_OF(figures); i++) {
+        struct hs_proc_text text = { line, end };
+        if (hs_proc_text_take_key(&text, figures[i].key)) {
+            hs_proc_text_take_size(&text, figures[i].bytes);
+            return;
+        }
+    }
+}
+
+static int take_line(struct hs_address_space *space, const char *line, const char *end)
+{
+    struct hs_proc_map map;
+    const char *at = line;
+    if (hs_proc_maps_next(&at, end, &map)) {
+        /* A mapping that grows while the file is read can overlap the one before. */
+        const struct hs_mapping *last = space->count ? &space->items[space->count - 1] : NULL;
+        if (last && map.start_va < last->end_va) {
+            map.start_va = last->end_va;
+        }
+        return map.start_va < map.end_va ? add_mapping(space, &map, end) : 0;
+    }
+    if (space->count > 0) {
+        take_figure(line, end, &space->items[space->count - 1]);
+    }
+    return 0;
+}
+
+int hs_address_space_parse(const char *text, size_t text_bytes, struct hs_address_space *ret_space)
+{
+    struct hs_address_space space = { .items = NULL };
+    const char *at = text, *end = text + text_bytes;
+    int r = 0;
+    hs_buf_init(&space.paths, NULL, NULL);
+    while (at < end && r == 0) {
+        const char *nl = memchr(at, '\n', (size_t)(end - at));
+        r = take_line(&space, at, nl ? nl : end);
+        at = nl ? nl + 1 : end;
+    }
+    if (r < 0) {
+        hs_address_space_deinit(&space);
+        return r;
+    }
+    *ret_space = space;
+    return 0;
+}
+
+static int read_text(pid_t pid, struct hs_buf *text)
+{
+    char path[64], chunk[CHUNK_BYTES];
+    snprintf(path, sizeof(path), "/proc/%d/smaps", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return errno == ENOENT ? -ESRCH : -errno;
+    }
+    ssize_t got = 1;
+    while (got > 0 && !text->err && text->bytes < TEXT_BYTES_MAX) {
+        got = read(fd, chunk, sizeof(chunk));
+        hs_buf_add(text, chunk, got > 0 ? (size_t)got : 0);
+    }
+    int r = got < 0 ? -errno : text->err;
+    close(fd);
+    return r < 0 || text->bytes > 0 ? r : -ESRCH;
+}
+
+int hs_address_space_read(pid_t pid, struct hs_address_space *ret_space)
+{
+    struct hs_buf text;
+    hs_buf_init(&text, NULL, NULL);
+    int r = read_text(pid, &text);
+    r = r == 0 ? hs_address_space_parse(text.data, text.bytes, ret_space) : r;
+    hs_buf_deinit(&text);
+    return r;
+}
+
+void hs_address_space_deinit(struct hs_address_space *space)
+{
+    free(space->items);
+    hs_buf_deinit(&space->paths);
+    *space = (struct hs_address_space){ .items = NULL };
+}
+
+const char *hs_mapping_path(const struct hs_address_space *space, const struct hs_mapping *mapping)
+{
+    return space->paths.data + mapping->path_off;
+}
+
+const struct hs_mapping *hs_address_space_find(const struct hs_address_space *space, uint64_t va)
+{
+    size_t low = 0, high = space->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (space->items[middle].end_va <= va) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < space->count && space->items[low].start_va <= va ? &space->items[low] : NULL;
+}

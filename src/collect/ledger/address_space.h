@@ -1,0 +1,49 @@
+/*
+ * The mappings of another process, each with what of it is resident: /proc/PID/smaps as an array.
+ *
+ * Ensures   the sums over all mappings are those of the kernel's smaps_rollup, except for mappings
+ *           that change while the file is read. Mappings are in the order of their addresses and do
+ *           not overlap.
+ * Threads   one.
+ * Fails     -errno of reading: -EACCES when heapscope may not, -ESRCH when the process is gone;
+ *           -ENOMEM.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "util/buf.h"
+
+struct hs_mapping {
+    uint64_t start_va, end_va;
+    uint64_t file_off;
+    uint64_t inode; /* 0: no file */
+    bool is_readable, is_writable, is_executable, is_shared;
+    size_t path_off; /* in the text; see hs_mapping_path() */
+    uint64_t rss_bytes, pss_bytes, swap_bytes, swap_pss_bytes;
+    uint64_t anonymous_bytes; /* resident pages that no file has, or that differ from the file */
+};
+
+struct hs_address_space {
+    struct hs_mapping *items;
+    size_t count;
+    size_t capacity;
+    struct hs_buf paths; /* each with its NUL */
+};
+
+/* Reads the mappings of `pid`. Returns 0, or see Fails. */
+int hs_address_space_read(pid_t pid, struct hs_address_space *ret_space);
+/* The same from text of that form. */
+int hs_address_space_parse(const char *text, size_t text_bytes, struct hs_address_space *ret_space);
+/* Frees the arrays. */
+void hs_address_space_deinit(struct hs_address_space *space);
+
+/* "/usr/lib/libc.so.6", "[heap]", "" for anonymous memory without a name; with " (deleted)" where
+ * the kernel writes it. */
+const char *hs_mapping_path(const struct hs_address_space *space, const struct hs_mapping *mapping);
+
+/* The mapping that contains `va`. NULL: there is none. */
+const struct hs_mapping *hs_address_space_find(const struct hs_address_space *space, uint64_t va);

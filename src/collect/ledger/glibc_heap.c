@@ -1,0 +1,280 @@
+/*
+ * Reads the heap of glibc's malloc: see glibc_heap.h.
+ */
+#include "collect/ledger/glibc_heap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "collect/ledger/glibc_arena.h"
+#include "collect/ledger/glibc_free_lists.h"
+#include "collect/ledger/glibc_walk.h"
+#include "collect/ledger/remote_window.h"
+#include "collect/ledger/residency.h"
+#include "util/array.h"
+
+#define HEAPS_MAX       65536U
+#define CHUNK_ALIGN(va) (((va) + HS_GLIBC_CHUNK_HEAD - 1) & ~(uint64_t)(HS_GLIBC_CHUNK_HEAD - 1))
+
+/* A piece, with the pages that are resident. */
+struct walked {
+    struct hs_glibc_piece piece;
+    struct hs_residency residency;
+};
+
+struct reading {
+    struct hs_remote_window window;
+    int pagemap_fd;
+    struct hs_glibc_links links;
+    struct hs_glibc_arenas arenas;
+    struct hs_glibc_free_lists fast;
+    struct hs_glibc_wanted wanted; /* chunks that may contain the lists of a thread */
+    struct walked *walked;
+    size_t walked_count, walked_capacity;
+    struct hs_glibc_heap *heap;
+};
+
+/* struct heap_info: the start of each heap of an arena that is not the main one. */
+struct heap_info {
+    uint64_t arena_va;
+    uint64_t prev_va;
+    uint64_t size_bytes;
+};
+
+static void add_sum(struct hs_malloc_sum *sum, const struct hs_residency *residency,
+                    uint64_t start_va, uint64_t end_va)
+{
+    sum->count++;
+    sum->bytes += end_va - start_va;
+    sum->resident_bytes += hs_residency_bytes(residency, start_va, end_va);
+    sum->swap_bytes += hs_residency_swap_bytes(residency, start_va, end_va);
+}
+
+/* Walks over a piece that is part of the range [range_va, end_va): what is before it is malloc's
+ * own. */
+static int walk_piece(struct reading *reading, uint64_t range_va,
+                      const struct hs_glibc_piece *piece)
+{
+    int r = hs_array_reserve(&reading->walked, &reading->walked_capacity, reading->walked_count + 1,
+                             sizeof(reading->walked[0]));
+    if (r < 0) {
+        return r;
+    }
+    struct walked *walked = &reading->walked[reading->walked_count];
+    walked->piece = *piece;
+    r = hs_residency_read(reading->pagemap_fd, range_va, piece->end_va, &walked->residency);
+    if (r < 0) {
+        return r;
+    }
+    reading->walked_count++;
+    struct hs_malloc_space *space = &reading->heap->space;
+    if (piece->start_va > range_va) {
+        add_sum(&space->sums[HS_MALLOC_INTERNAL], &walked->residency, range_va, piece->start_va);
+    }
+    hs_glibc_walk(&reading->window, &walked->residency, piece, reading->fast.items,
+                  reading->fast.count, &reading->wanted, space);
+    r = reading->wanted.err;
+    return r < 0 ? r : hs_va_ranges_add(&reading->heap->arenas, range_va, piece->end_va);
+}
+
+static int walk_main(struct reading *reading, const struct hs_glibc_arena *arena)
+{
+    uint64_t end_va = arena->top_va + arena->top_bytes;
+    if (arena->top_va == 0 || arena->system_bytes > end_va) {
+        return 0;
+    }
+    const struct hs_glibc_piece piece = {
+        .start_va = CHUNK_ALIGN(end_va - arena->system_bytes),
+        .end_va = end_va,
+        .is_main = true,
+        .has_top = true,
+        .top_va = arena->top_va,
+    };
+    return walk_piece(reading, piece.start_va, &piece);
+}
+
+/* Walks over the heaps of another arena: from the one with its top back to the first. */
+static int walk_heaps(struct reading *reading, const struct hs_glibc_arena *arena)
+{
+    struct heap_info info;
+    uint64_t first_bytes = arena->va % HS_GLIBC_HEAP_BYTES_MAX;
+    uint64_t heap_va = arena->top_va - arena->top_va % HS_GLIBC_HEAP_BYTES_MAX;
+    for (size_t i = 0; heap_va != 0 && i < HEAPS_MAX; i++, heap_va = info.prev_va) {
+        if (!hs_remote_window_peek(&reading->window, heap_va, &info, sizeof(info)) ||
+            info.arena_va != arena->va || info.size_bytes > HS_GLIBC_HEAP_BYTES_MAX ||
+            heap_va % HS_GLIBC_HEAP_BYTES_MAX != 0) {
+            return -EPROTO;
+        }
+        bool is_first = heap_va == arena->va - first_bytes;
+        struct hs_glibc_piece piece = {
+            .start_va =
+                is_first ? CHUNK_ALIGN(arena->va + HS_GLIBC_ARENA_BYTES) : heap_va + first_bytes,
+            .end_va = heap_va + info.size_bytes,
+            .has_top = i == 0,
+            .top_va = arena->top_va,
+        };
+        int r = piece.start_va < piece.end_va ? walk_piece(reading, heap_va, &piece) : -EPROTO;
+        if (r < 0) {
+            return r;
+        }
+    }
+    return 0;
+}
+
+static int walk_arenas(struct reading *reading)
+{
+    for (size_t i = 0; i < reading->arenas.count; i++) {
+        int r = hs_glibc_free_lists_add_fast(&reading->window, &reading->links,
+                                             &reading->arenas.items[i], &reading->fast);
+        if (r < 0) {
+            return r;
+        }
+    }
+    hs_glibc_free_lists_sort(&reading->fast);
+    for (size_t i = 0; i < reading->arenas.count; i++) {
+        const struct hs_glibc_arena *arena = &reading->arenas.items[i];
+        int r = arena->is_main ? walk_main(reading, arena) : walk_heaps(reading, arena);
+        if (r < 0) {
+            return r;
+        }
+    }
+    reading->heap->space.arena_count = (uint32_t)reading->arenas.count;
+    reading->heap->is_free_cut = reading->fast.is_cut;
+    return 0;
+}
+
+static const struct walked *find_walked(const struct reading *reading, uint64_t va)
+{
+    for (size_t i = 0; i < reading->walked_count; i++) {
+        const struct hs_glibc_piece *piece = &reading->walked[i].piece;
+        if (va >= piece->start_va && va < piece->end_va) {
+            return &reading->walked[i];
+        }
+    }
+    return NULL;
+}
+
+static void subtract(struct hs_malloc_sum *sum, const struct hs_malloc_sum *less)
+{
+    sum->count -= less->count < sum->count ? less->count : sum->count;
+    sum->bytes -= less->bytes < sum->bytes ? less->bytes : sum->bytes;
+    sum->resident_bytes -=
+        less->resident_bytes < sum->resident_bytes ? less->resident_bytes : sum->resident_bytes;
+    sum->swap_bytes -= less->swap_bytes < sum->swap_bytes ? less->swap_bytes : sum->swap_bytes;
+}
+
+/* The chunks in the lists of threads were counted as in use. */
+static int count_cached(struct reading *reading)
+{
+    struct hs_glibc_free_lists cached = { 0 };
+    struct hs_malloc_sum *sums = reading->heap->space.sums;
+    struct hs_malloc_sum *cached_sum = &sums[HS_MALLOC_CACHED];
+    int r = 0;
+    for (size_t i = 0; i < reading->wanted.count && r == 0; i++) {
+        r = hs_glibc_free_lists_add_thread(&reading->window, &reading->links,
+                                           reading->wanted.chunk_va[i], &cached);
+    }
+    for (size_t i = 0; i < cached.count; i++) {
+        const struct hs_glibc_hidden *chunk = &cached.items[i];
+        const struct walked *walked = find_walked(reading, chunk->va);
+        if (walked) {
+            add_sum(cached_sum, &walked->residency, chunk->va, chunk->va + chunk->size_bytes);
+        }
+    }
+    subtract(&sums[HS_MALLOC_IN_USE], cached_sum);
+    reading->heap->is_free_cut |= cached.is_cut;
+    hs_glibc_free_lists_deinit(&cached);
+    return r;
+}
+
+static int count_mmapped(struct reading *reading, const struct hs_address_space *space,
+                         const struct hs_glibc_place *place)
+{
+    const struct hs_glibc_arena *arena = &reading->arenas.items[0];
+    struct hs_glibc_heap *heap = reading->heap;
+    uint64_t sum_bytes =
+        hs_glibc_mmapped_bytes(&reading->window, place->data_va, place->data_end_va,
+                               arena->top_va + arena->top_bytes - arena->system_bytes);
+    int r = hs_glibc_mmapped_find(&reading->window, reading->pagemap_fd, space, &heap->arenas,
+                                  sum_bytes, &heap->mmapped);
+    for (size_t i = 0; i < heap->mmapped.count && r == 0; i++) {
+        const struct hs_va_range *range = &heap->mmapped.items[i];
+        struct hs_residency residency;
+        r = hs_residency_read(reading->pagemap_fd, range->start_va, range->end_va, &residency);
+        if (r == 0) {
+            add_sum(&heap->space.sums[HS_MALLOC_MMAPPED], &residency, range->start_va,
+                    range->end_va);
+            hs_residency_deinit(&residency);
+        }
+    }
+    return r;
+}
+
+static int read_heap(struct reading *reading, const struct hs_address_space *space,
+                     const struct hs_glibc_place *place)
+{
+    uint64_t main_va = hs_glibc_arena_find(&reading->window, place->data_va, place->data_end_va);
+    if (main_va == 0) {
+        return -ENOENT;
+    }
+    int r = hs_glibc_arenas_read(&reading->window, main_va, &reading->arenas);
+    r = r == 0 ? walk_arenas(reading) : r;
+    r = r == 0 ? count_cached(reading) : r;
+    return r == 0 ? count_mmapped(reading, space, place) : r;
+}
+
+static void end_reading(struct reading *reading)
+{
+    for (size_t i = 0; i < reading->walked_count; i++) {
+        hs_residency_deinit(&reading->walked[i].residency);
+    }
+    free(reading->walked);
+    free(reading->wanted.chunk_va);
+    hs_glibc_free_lists_deinit(&reading->fast);
+    hs_glibc_arenas_deinit(&reading->arenas);
+    hs_remote_window_close(&reading->window);
+    if (reading->pagemap_fd >= 0) {
+        close(reading->pagemap_fd);
+    }
+}
+
+static int open_pagemap(pid_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+int hs_glibc_heap_read(pid_t pid, const struct hs_address_space *space,
+                       const struct hs_glibc_place *place, struct hs_glibc_heap *ret_heap)
+{
+    struct hs_glibc_heap heap = { .is_free_cut = false };
+    struct reading reading = { .heap = &heap, .pagemap_fd = -1 };
+    if (!hs_glibc_links_of(place->major, place->minor, &reading.links)) {
+        return -ENOTSUP;
+    }
+    reading.wanted.size_bytes = reading.links.thread_chunk_bytes;
+    int r = hs_remote_window_open(pid, &reading.window);
+    if (r < 0) {
+        return r;
+    }
+    r = reading.pagemap_fd = open_pagemap(pid);
+    r = r >= 0 ? read_heap(&reading, space, place) : r;
+    end_reading(&reading);
+    if (r < 0) {
+        hs_glibc_heap_deinit(&heap);
+        return r;
+    }
+    *ret_heap = heap;
+    return 0;
+}
+
+void hs_glibc_heap_deinit(struct hs_glibc_heap *heap)
+{
+    hs_va_ranges_deinit(&heap->arenas);
+    hs_va_ranges_deinit(&heap->mmapped);
+}

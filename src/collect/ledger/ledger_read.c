@@ -1,0 +1,278 @@
+/*
+ * Reads a ledger: see ledger_read.h.
+ */
+#include "collect/ledger/ledger_read.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collect/ledger/address_space.h"
+#include "collect/ledger/glibc_heap.h"
+#include "collect/ledger/glibc_place.h"
+#include "collect/ledger/ledger_lines.h"
+#include "collect/ledger/remote_window.h"
+#include "collect/ledger/residency.h"
+#include "collect/ledger/thread_stacks.h"
+#include "collect/ledger/zeroed_data.h"
+#include "rt/clock.h"
+#include "util/proc.h"
+
+struct reading {
+    pid_t pid;
+    int pagemap_fd;
+    struct hs_address_space space;
+    struct hs_mapping_claim
+        *claims; /* one for each mapping: what lines of their own contain of it */
+    struct hs_glibc_heap heap;
+    struct hs_thread_stacks stacks;
+    struct hs_ledger_lines lines;
+    struct hs_ledger *ledger;
+};
+
+/* Notes that a line of its own contains [start_va, end_va). */
+static int claim(struct reading *reading, const struct hs_va_range *range)
+{
+    const struct hs_mapping *mapping = hs_address_space_find(&reading->space, range->start_va);
+    const struct hs_mapping *end = reading->space.items + reading->space.count;
+    for (; mapping && mapping < end && mapping->start_va < range->end_va; mapping++) {
+        struct hs_mapping_claim *own = &reading->claims[mapping - reading->space.items];
+        uint64_t start_va =
+            range->start_va > mapping->start_va ? range->start_va : mapping->start_va;
+        uint64_t end_va = range->end_va < mapping->end_va ? range->end_va : mapping->end_va;
+        struct hs_residency residency;
+        int r = hs_residency_read(reading->pagemap_fd, start_va, end_va, &residency);
+        if (r < 0) {
+            return r;
+        }
+        uint64_t rss_bytes = hs_residency_bytes(&residency, start_va, end_va);
+        own->size_bytes += end_va - start_va;
+        own->rss_bytes += rss_bytes;
+        own->swap_bytes += hs_residency_swap_bytes(&residency, start_va, end_va);
+        own->pss_bytes += mapping->rss_bytes
+                              ? (uint64_t)((double)mapping->pss_bytes * (double)rss_bytes /
+                                           (double)mapping->rss_bytes)
+                              : 0;
+        hs_residency_deinit(&residency);
+    }
+    return 0;
+}
+
+/* --- malloc's memory -------------------------------------------------------------------------- */
+
+static int claim_all(struct reading *reading)
+{
+    int r = 0;
+    for (size_t i = 0; i < reading->heap.arenas.count && r == 0; i++) {
+        r = claim(reading, &reading->heap.arenas.items[i]);
+    }
+    for (size_t i = 0; i < reading->heap.mmapped.count && r == 0; i++) {
+        r = claim(reading, &reading->heap.mmapped.items[i]);
+    }
+    return r;
+}
+
+static int add_malloc_lines(struct reading *reading)
+{
+    static const enum hs_ledger_kind kinds[HS_MALLOC_STATE_N] = {
+        [HS_MALLOC_IN_USE] = HS_LEDGER_MALLOC_USED,
+        [HS_MALLOC_MMAPPED] = HS_LEDGER_MALLOC_LARGE,
+        [HS_MALLOC_BINNED] = HS_LEDGER_MALLOC_BINNED,
+        [HS_MALLOC_FAST] = HS_LEDGER_MALLOC_FAST,
+        [HS_MALLOC_CACHED] = HS_LEDGER_MALLOC_CACHED,
+        [HS_MALLOC_TOP] = HS_LEDGER_MALLOC_TOP,
+        [HS_MALLOC_INTERNAL] = HS_LEDGER_MALLOC_INTERNAL,
+        [HS_MALLOC_UNREADABLE] = HS_LEDGER_MALLOC_UNREAD,
+    };
+    double rss_bytes = 0, pss_bytes = 0;
+    for (size_t i = 0; i < reading->space.count; i++) {
+        rss_bytes += (double)reading->claims[i].rss_bytes;
+        pss_bytes += (double)reading->claims[i].pss_bytes;
+    }
+    double share = rss_bytes > 0 ? pss_bytes / rss_bytes : 1;
+    for (size_t i = 0; i < HS_MALLOC_STATE_N; i++) {
+        const struct hs_malloc_sum *sum = &reading->heap.space.sums[i];
+        const struct hs_ledger_line line = {
+            .kind = kinds[i],
+            .count = sum->count,
+            .size_bytes = sum->bytes,
+            .rss_bytes = sum->resident_bytes,
+            .pss_bytes = (uint64_t)((double)sum->resident_bytes * share),
+            .swap_bytes = sum->swap_bytes,
+        };
+        int r = sum->bytes > 0 ? hs_ledger_lines_add(&reading->lines, &line, "") : 0;
+        if (r < 0) {
+            return r;
+        }
+    }
+    return 0;
+}
+
+static int read_malloc(struct reading *reading)
+{
+    struct hs_glibc_place place;
+    struct hs_ledger *ledger = reading->ledger;
+    if (!hs_glibc_place_find(reading->pid, &reading->space, &place)) {
+        ledger->malloc_result = HS_LEDGER_MALLOC_NONE;
+        return 0;
+    }
+    int r = hs_glibc_heap_read(reading->pid, &reading->space, &place, &reading->heap);
+    switch (r) {
+    case 0:
+        break;
+    case -ENOENT:
+        ledger->malloc_result = HS_LEDGER_MALLOC_NONE;
+        return 0;
+    case -ENOTSUP:
+        ledger->malloc_result = HS_LEDGER_MALLOC_OTHER_RELEASE;
+        return 0;
+    case -EPROTO:
+        ledger->malloc_result = HS_LEDGER_MALLOC_BROKEN;
+        return 0;
+    case -EPERM:
+    case -EACCES:
+        ledger->malloc_result = HS_LEDGER_MALLOC_FORBIDDEN;
+        return 0;
+    default:
+        return r;
+    }
+    ledger->arena_count = reading->heap.space.arena_count;
+    ledger->trim_bytes = reading->heap.space.trim_bytes;
+    ledger->is_free_cut = reading->heap.is_free_cut;
+    r = claim_all(reading);
+    return r < 0 ? r : add_malloc_lines(reading);
+}
+
+/* --- the whole -------------------------------------------------------------------------------- */
+
+static void add_up(struct reading *reading)
+{
+    struct hs_proc_status status;
+    for (size_t i = 0; i < reading->space.count; i++) {
+        reading->ledger->rss_bytes += reading->space.items[i].rss_bytes;
+        reading->ledger->pss_bytes += reading->space.items[i].pss_bytes;
+        reading->ledger->swap_bytes += reading->space.items[i].swap_bytes;
+    }
+    if (hs_proc_read_status(reading->pid, &status) == 0) {
+        reading->ledger->page_table_bytes = status.vm_pte_bytes;
+    }
+}
+
+/* --- other parts ------------------------------------------------------------------------------ */
+
+/* Adds a line for the zeroed data of each module. */
+static int add_zeroed_data(struct reading *reading, const struct hs_remote_window *window)
+{
+    const struct hs_mapping *first = NULL; /* of the module */
+    int r = 0;
+    for (size_t i = 0; i < reading->space.count && r == 0; i++) {
+        const struct hs_mapping *mapping = &reading->space.items[i];
+        if (mapping->inode != 0) {
+            first = mapping->file_off == 0 ? mapping : first;
+            continue;
+        }
+        uint64_t end_va = first && !mapping->is_shared && mapping[-1].inode == first->inode &&
+                                  mapping[-1].end_va == mapping->start_va
+                              ? hs_zeroed_data_end(window, first)
+                              : 0;
+        end_va = end_va < mapping->end_va ? end_va : mapping->end_va;
+        if (end_va > mapping->start_va) {
+            struct hs_mapping_claim before = reading->claims[i];
+            const struct hs_mapping_claim *after = &reading->claims[i];
+            r = claim(reading, &(struct hs_va_range){ mapping->start_va, end_va });
+            const struct hs_ledger_line line = {
+                .kind = HS_LEDGER_DATA,
+                .count = 1,
+                .size_bytes = after->size_bytes - before.size_bytes,
+                .rss_bytes = after->rss_bytes - before.rss_bytes,
+                .pss_bytes = after->pss_bytes - before.pss_bytes,
+                .swap_bytes = after->swap_bytes - before.swap_bytes,
+            };
+            r = r < 0 ? r
+                      : hs_ledger_lines_add(&reading->lines, &line,
+                                            hs_mapping_path(&reading->space, first));
+        }
+        first = NULL;
+    }
+    return r;
+}
+
+/* What is found in the process's memory. Without permission to read it, the stacks and the zeroed
+ * data are anonymous mappings. */
+static int read_memory(struct reading *reading)
+{
+    struct hs_remote_window window;
+    if (reading->pagemap_fd < 0 || hs_remote_window_open(reading->pid, &window) < 0) {
+        reading->ledger->malloc_result = HS_LEDGER_MALLOC_FORBIDDEN;
+        return 0;
+    }
+    int r = hs_thread_stacks_find(reading->pid, &window, &reading->space, &reading->stacks);
+    r = r == 0 ? add_zeroed_data(reading, &window) : r;
+    hs_remote_window_close(&window);
+    return r == 0 ? read_malloc(reading) : r;
+}
+
+static void open_pagemap(struct reading *reading)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)reading->pid);
+    reading->pagemap_fd = open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static int read_all(struct reading *reading)
+{
+    char text[64], main_thread[HS_PROC_COMM_BYTES] = "";
+    size_t bytes;
+    int r = hs_address_space_read(reading->pid, &reading->space);
+    if (r < 0) {
+        return r;
+    }
+    reading->claims = calloc(reading->space.count + 1, sizeof(reading->claims[0]));
+    if (!reading->claims) {
+        return -ENOMEM;
+    }
+    add_up(reading);
+    if (hs_proc_read(reading->pid, "comm", text, sizeof(text), &bytes) == 0) {
+        hs_proc_parse_comm(text, bytes, main_thread, sizeof(main_thread));
+    }
+    open_pagemap(reading);
+    r = read_memory(reading);
+    return r < 0 ? r
+                 : hs_ledger_lines_add_mappings(&reading->lines, &reading->space, reading->claims,
+                                                &reading->stacks, main_thread);
+}
+
+int hs_ledger_read(pid_t pid, struct hs_ledger **ret_ledger)
+{
+    struct reading reading = { .pid = pid,
+                               .pagemap_fd = -1,
+                               .ledger = calloc(1, sizeof(struct hs_ledger)) };
+    if (!reading.ledger) {
+        return -ENOMEM;
+    }
+    reading.ledger->pid = (uint32_t)pid;
+    reading.ledger->time_mono_ns = hs_clock_ns(CLOCK_MONOTONIC);
+    uint64_t cpu_begin_ns = hs_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    int r = read_all(&reading);
+    if (r == 0) {
+        hs_ledger_lines_merge(&reading.lines);
+        reading.ledger->lines = reading.lines.items;
+        reading.ledger->line_count = (uint32_t)reading.lines.count;
+        reading.ledger->cpu_ns = hs_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_begin_ns;
+        *ret_ledger = reading.ledger;
+    } else {
+        hs_ledger_lines_deinit(&reading.lines);
+        hs_ledger_free(reading.ledger);
+    }
+    if (reading.pagemap_fd >= 0) {
+        close(reading.pagemap_fd);
+    }
+    free(reading.claims);
+    hs_glibc_heap_deinit(&reading.heap);
+    hs_thread_stacks_deinit(&reading.stacks);
+    hs_address_space_deinit(&reading.space);
+    return r;
+}

@@ -1,0 +1,40 @@
+/*
+ * When the ledger of a recorded process is read, and which ledgers are kept: the newest, and that
+ * of the largest resident set.
+ *
+ * A process that has ended has no memory to read, so its last ledger must have been read before.
+ * Ledgers are therefore read while it runs, more often when its resident set grows. All processes
+ * of a collector share one allowance: reading ledgers takes at most 1/200 of the time that passes,
+ * on the collector's CPU.
+ *
+ * Threads   one.
+ * Fails     a ledger that cannot be read is left out; the older one stays.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "trace/ledger.h"
+
+/* What the collector has spent on ledgers. */
+struct hs_ledger_allowance {
+    uint64_t begin_ns; /* CLOCK_MONOTONIC; 0: nothing was read yet */
+    uint64_t spent_ns;
+};
+
+struct hs_ledger_watch {
+    struct hs_ledger *last;     /* NULL: none was read */
+    struct hs_ledger *rss_peak; /* of the largest resident set; NULL: none was read */
+    uint64_t next_ns;           /* when to read again, if the resident set does not grow */
+};
+
+/* Reads the ledger if that is due. `rss_bytes`: the resident set now, roughly. Returns when to call
+ * again. */
+uint64_t hs_ledger_watch_look(struct hs_ledger_watch *watch, struct hs_ledger_allowance *allowance,
+                              pid_t pid, uint64_t rss_bytes, uint64_t now_ns);
+/* For a snapshot: reads the ledger, unless it was read a moment ago. */
+void hs_ledger_watch_read(struct hs_ledger_watch *watch, pid_t pid, uint64_t now_ns);
+/* Frees the ledgers. */
+void hs_ledger_watch_deinit(struct hs_ledger_watch *watch);

@@ -1,0 +1,60 @@
+/*
+ * Reads the memory of another process in large pieces, for walks over long tables in it.
+ *
+ *     struct hs_remote_window window;
+ *     hs_remote_window_open(pid, &window);
+ *     if (hs_remote_window_word(&window, va, &word)) { ... }
+ *     hs_remote_window_close(&window);
+ *
+ * A window holds one aligned piece of the process's memory. A read outside of it moves it there. So
+ * a walk in the order of addresses makes one system call for each piece, and what it sees of one
+ * piece is of about one moment; the process runs on.
+ *
+ * Trust     the bytes come from another process: nothing here interprets them.
+ * Threads   one.
+ * Fails     false where there is no memory; -errno from opening: -EPERM when heapscope may not,
+ *           -ESRCH when the process is gone, -ENOMEM.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define HS_REMOTE_PAGES_MAX 256U
+
+struct hs_remote_window {
+    pid_t pid;
+    uint8_t *bytes;
+    uint64_t start_va;   /* of bytes[0] */
+    uint64_t byte_count; /* that are there; less than the capacity where the memory ends */
+    /* Bytes of the target that were copied so far: a measure of the time that reading takes. */
+    uint64_t copied_bytes;
+};
+
+/* Checks that heapscope may read the process's memory. Returns 0, or see Fails. */
+int hs_remote_window_open(pid_t pid, struct hs_remote_window *ret_window);
+/* Frees the memory. */
+void hs_remote_window_close(struct hs_remote_window *window);
+
+/* The next read copies anew, instead of using what the window holds. */
+void hs_remote_window_forget(struct hs_remote_window *window);
+
+/* Moves the window so that it contains `va`. `ret_end_va`: the first address behind it. Returns the
+ * byte at `va`, or NULL where there is no memory. */
+const uint8_t *hs_remote_window_at(struct hs_remote_window *window, uint64_t va,
+                                   uint64_t *ret_end_va);
+
+/* Reads `size_bytes` at `va`, which may be in several pieces. */
+bool hs_remote_window_read(struct hs_remote_window *window, uint64_t va, void *ret_bytes,
+                           size_t size_bytes);
+/* The same for a few bytes somewhere: does not move the window. */
+bool hs_remote_window_peek(const struct hs_remote_window *window, uint64_t va, void *ret_bytes,
+                           size_t size_bytes);
+/* Reads the first two words of each page in `page_va`, at most HS_REMOTE_PAGES_MAX. Returns of how
+ * many pages it could, up to the first that has no memory. */
+size_t hs_remote_window_peek_pages(const struct hs_remote_window *window, const uint64_t *page_va,
+                                   size_t page_count, uint64_t (*ret_heads)[2]);
+/* Reads one word of 64 bits. */
+bool hs_remote_window_word(struct hs_remote_window *window, uint64_t va, uint64_t *ret_word);

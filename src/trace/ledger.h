@@ -1,0 +1,78 @@
+/*
+ * A ledger: what the resident memory of one process consists of, at one moment.
+ *
+ * Each resident page of the process is in one line. A line that is a part of malloc's memory counts
+ * the bytes of its chunks that lie in resident pages, so that lines may share a page, but no byte.
+ * The lines therefore add up to the process's resident set, except for what changed while the
+ * ledger was read.
+ *
+ * This is the interface between collecting and writing, as snapshot.h is: src/collect/ledger makes
+ * a ledger, src/trace writes it.
+ *
+ * Threads   none; a ledger belongs to the code that made it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The values are in files: append only. */
+enum hs_ledger_kind {
+    HS_LEDGER_UNKNOWN,
+    HS_LEDGER_MALLOC_USED,     /* chunks that malloc has given to the program */
+    HS_LEDGER_MALLOC_LARGE,    /* the same, in mappings of their own */
+    HS_LEDGER_MALLOC_BINNED,   /* free chunks in the lists of arenas */
+    HS_LEDGER_MALLOC_FAST,     /* the same, not yet merged with their neighbours */
+    HS_LEDGER_MALLOC_CACHED,   /* free chunks in the lists of threads */
+    HS_LEDGER_MALLOC_TOP,      /* free memory at the ends of arenas */
+    HS_LEDGER_MALLOC_INTERNAL, /* the arenas' own tables */
+    HS_LEDGER_MALLOC_UNREAD,   /* memory of arenas whose chunks could not be read */
+    HS_LEDGER_BRK,             /* memory from brk(2) that is not malloc's */
+    HS_LEDGER_ANONYMOUS,       /* other private anonymous mappings; `name` as the kernel has it */
+    HS_LEDGER_SHARED,          /* shared memory: shm, memfd, shared anonymous mappings */
+    HS_LEDGER_STACK,           /* `name` is the thread's */
+    HS_LEDGER_CODE,            /* a module's pages as in its file: `name` is its path */
+    HS_LEDGER_DATA,            /* a module's pages that differ from its file, and its zeroed data */
+    HS_LEDGER_FILE,            /* other mapped files */
+    HS_LEDGER_KERNEL,          /* mappings that the kernel made: [vdso] */
+    HS_LEDGER_RECORDER,        /* heapscope's own */
+    HS_LEDGER_KIND_N,
+};
+
+struct hs_ledger_line {
+    uint32_t kind;       /* enum hs_ledger_kind */
+    char *name;          /* "": it has none */
+    uint64_t count;      /* of chunks, threads or mappings */
+    uint64_t size_bytes; /* resident or not */
+    uint64_t rss_bytes, pss_bytes, swap_bytes;
+};
+
+/* Why malloc's memory is not divided into lines. */
+enum hs_ledger_malloc {
+    HS_LEDGER_MALLOC_READ,
+    HS_LEDGER_MALLOC_NONE,          /* the process does not use glibc's malloc */
+    HS_LEDGER_MALLOC_OTHER_RELEASE, /* of glibc, whose layout is not known */
+    HS_LEDGER_MALLOC_BROKEN,        /* its arenas make no sense */
+    HS_LEDGER_MALLOC_FORBIDDEN,     /* heapscope may not read the process's memory */
+};
+
+struct hs_ledger {
+    uint32_t pid;
+    uint64_t time_mono_ns;
+    uint64_t cpu_ns;    /* what reading took of the reader's CPU time */
+    uint64_t rss_bytes; /* sums over the mappings, from the kernel */
+    uint64_t pss_bytes, swap_bytes;
+    uint64_t page_table_bytes; /* not part of the resident set */
+    uint32_t malloc_result;    /* enum hs_ledger_malloc */
+    uint32_t arena_count;
+    bool is_free_cut;    /* some free chunks are counted as in use */
+    uint64_t trim_bytes; /* of the resident bytes, malloc_trim(3) would give back so many */
+    struct hs_ledger_line *lines; /* the largest first */
+    uint32_t line_count;
+};
+
+/* Returns a copy, or NULL: there is no memory. */
+struct hs_ledger *hs_ledger_copy(const struct hs_ledger *ledger);
+/* Frees the ledger and everything that it owns. NULL is allowed. */
+void hs_ledger_free(struct hs_ledger *ledger);
