@@ -87,6 +87,7 @@ struct hs_target *hs_target_close(struct hs_target *target)
 {
     if (target) {
         hs_target_budget_deinit(&target->session.budget);
+        hs_ledger_watch_deinit(&target->session.ledgers);
         hs_source_process_free(target->session.source);
         hs_target_process_deinit(&target->process);
         free(target->bound_heaps);
@@ -199,6 +200,7 @@ static void go_on_bound(struct hs_target *target)
         return; /* no session has begun on it */
     }
     hs_target_budget_deinit(&target->session.budget);
+    hs_ledger_watch_deinit(&target->session.ledgers);
     target->session.dumps = (struct hs_dump_watch){ 0 };
     target->session.are_children_taken = target->session.has_failed = false;
     hs_region_control_set_limits(&target->region, 0, false);
@@ -285,6 +287,37 @@ uint64_t hs_target_sample_count(struct hs_target *target)
     struct hs_sample_counts counts;
     hs_target_count_samples(target, &counts);
     return counts.sample_count;
+}
+
+/* --- the resident memory ---------------------------------------------------------------------- */
+
+/* Is its memory that of the program that is recorded? */
+static bool has_memory(const struct hs_target *target)
+{
+    return is_recording(target) && target->process.pid > 0 && !target->process.has_executed &&
+           !target->process.has_silent_program;
+}
+
+uint64_t hs_target_look_at_ledger(struct hs_target *target, struct hs_ledger_allowance *allowance,
+                                  uint64_t now_ns)
+{
+    return has_memory(target)
+               ? hs_ledger_watch_look(&target->session.ledgers, allowance, target->process.pid,
+                                      target->process.rss_bytes, now_ns)
+               : UINT64_MAX;
+}
+
+static void add_ledgers(struct hs_target *target, uint64_t now_ns, struct hs_snapshot *snap)
+{
+    struct hs_ledger_watch *watch = &target->session.ledgers;
+    if (has_memory(target)) {
+        hs_ledger_watch_read(watch, target->process.pid, now_ns);
+    }
+    /* A snapshot without a ledger is complete, too. */
+    snap->ledger = watch->last ? hs_ledger_copy(watch->last) : NULL;
+    if (snap->ledger && watch->rss_peak && watch->rss_peak->rss_bytes > snap->ledger->rss_bytes) {
+        snap->rss_peak_ledger = hs_ledger_copy(watch->rss_peak);
+    }
 }
 
 /* --- snapshots -------------------------------------------------------------------------------- */
@@ -407,6 +440,7 @@ static int complete(const struct hs_target *target, struct hs_snapshot *snap,
     tell_widest_interval(target, snap);
     snap->is_from_startup &= !target->state.is_late;
     snap->rss_start_bytes = target->state.rss_start_bytes;
+    add_ledgers(target, now_ns, snap);
     *ret_snapshot = snap;
     return 0;
 }

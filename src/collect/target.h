@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "collect/dump_schedule.h"
+#include "collect/ledger/ledger_watch.h"
 #include "collect/listen.h"
 #include "collect/region/capture.h"
 #include "collect/region/region_reader.h"
@@ -45,12 +46,14 @@ struct hs_target_state {
 };
 
 /* What the session that records a target keeps about it. The owner of the registry sets and uses
- * these fields, which are zero at the beginning; hs_target_close() frees `source` and `budget`. */
+ * these fields, which are zero at the beginning; hs_target_close() frees `source`, `budget` and
+ * `ledgers`. */
 struct hs_target_session {
     void *owner;                      /* the session that records it; NULL: none */
     struct hs_source_process *source; /* counters other than the heap's; NULL: none yet */
     struct hs_dump_watch dumps;
     struct hs_target_budget budget;
+    struct hs_ledger_watch ledgers;
     bool has_failed;         /* some dump could not be made */
     bool are_children_taken; /* children that it already had were looked for */
 };
@@ -87,6 +90,11 @@ bool hs_target_is_prelude(const struct hs_target *target, const struct hs_target
 
 /* Writes the current time into the control page, and reads /proc when that is due. */
 void hs_target_look(struct hs_target *target, uint64_t now_ns);
+
+/* Reads what the process's resident memory consists of, when that is due. Returns when to call
+ * again. */
+uint64_t hs_target_look_at_ledger(struct hs_target *target, struct hs_ledger_allowance *allowance,
+                                  uint64_t now_ns);
 
 /* Starts recording. If the process has been recording since its start, the recording continues, and
  * counts as one from startup. 0; -EALREADY: the target was recorded before, and its region still

@@ -387,6 +387,8 @@ static uint64_t look_at(struct hs_hub *hub, struct hs_target *target, uint64_t n
     uint64_t counters_ns =
         hs_sources_look(session->sources, &target->session.source, target->process.pid, now_ns);
     next_ns = counters_ns < next_ns ? counters_ns : next_ns;
+    uint64_t ledger_ns = hs_target_look_at_ledger(target, &hub->ledger_allowance, now_ns);
+    next_ns = ledger_ns < next_ns ? ledger_ns : next_ns;
     uint64_t least_ns = now_ns + look_min_ns(hub);
     next_ns = next_ns < least_ns ? least_ns : next_ns;
     uint64_t budget_ns = hs_target_keep_budget(target, now_ns);

@@ -159,7 +159,8 @@ struct hs_hub {
     struct hs_registry registry;
     struct hs_session **sessions; /* running, oldest first */
     size_t session_count, session_capacity;
-    uint64_t look_ns;               /* when to look at recorded processes again */
+    uint64_t look_ns; /* when to look at recorded processes again */
+    struct hs_ledger_allowance ledger_allowance;
     struct hs_process_watch *watch; /* NULL: no session waits for programs without a client */
     uint64_t unreadable_count;      /* processes left out because they could not be read */
     const char *unreadable_why;     /* why the last of them could not be read, a constant text */

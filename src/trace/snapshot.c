@@ -14,6 +14,8 @@ void hs_snapshot_free(struct hs_snapshot *snap)
     free(snap->exe);
     free(snap->cmdline);
     free(snap->changes);
+    hs_ledger_free(snap->ledger);
+    hs_ledger_free(snap->rss_peak_ledger);
     free(snap->heaps);
     free(snap->modules);
     free(snap->frames);

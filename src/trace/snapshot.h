@@ -20,6 +20,7 @@
 
 #include "fmt/region_layout.h"
 #include "rt/check.h"
+#include "trace/ledger.h"
 #include "trace/refusal.h"
 
 struct hs_estimate {
@@ -177,6 +178,9 @@ struct hs_snapshot {
     uint64_t rss_start_bytes;
     uint64_t region_bytes; /* size of the client's region */
     char malloc_path[256]; /* path of the library that serves malloc; "": unknown */
+
+    struct hs_ledger *ledger;          /* of about this moment; NULL: none was read */
+    struct hs_ledger *rss_peak_ledger; /* of the largest resident set; NULL: that is `ledger` */
 
     struct hs_snap_change *changes; /* changes of the interval, oldest first */
     uint32_t change_count;

@@ -13,6 +13,7 @@
 
 #include "rt/base.h"
 #include "trace/writer_heaps.h"
+#include "trace/writer_ledger.h"
 #include "trace/writer_state.h"
 
 /* The numbers of a row, in the order of the columns. */
@@ -76,6 +77,7 @@ struct head {
     uint64_t stack_end_bytes[HS_STACK_END_N], stack_end_alloc_fx[HS_STACK_END_N];
     Hs__Pb__HsGuessed guessed[32], *guessed_pointers[32];
     struct hs_heap_packets heaps;
+    struct hs_ledger_packets ledgers;
 };
 
 static void head_deinit(struct head *head)
@@ -88,6 +90,7 @@ static void head_deinit(struct head *head)
     free(head->changes);
     free(head->change_pointers);
     hs_heap_packets_deinit(&head->heaps);
+    hs_ledger_packets_deinit(&head->ledgers);
 }
 
 static int fill_modules(struct head *head, const struct hs_writer_dump *dump, Hs__Pb__HsDump *out)
@@ -341,6 +344,9 @@ static int write_head(struct hs_trace_writer *writer, const struct hs_writer_dum
     }
     if (err == 0) {
         err = fill_changes(head, snap, out);
+    }
+    if (err == 0) {
+        err = hs_writer_ledgers_fill(snap, &head->ledgers, out);
     }
     if (err == 0) {
         Hs__Pb__HeapscopePacket heapscope = HS__PB__HEAPSCOPE_PACKET__INIT;

@@ -23,6 +23,7 @@ enum hs_report_form {
     HS_REPORT_TEXT,
     HS_REPORT_TREE,
     HS_REPORT_HEALTH,
+    HS_REPORT_RSS, /* what the resident memory consisted of */
     HS_REPORT_JSON,
     HS_REPORT_JSON_TREE,
 };

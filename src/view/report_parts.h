@@ -111,6 +111,14 @@ void hs_report_write_counters(struct hs_report *report);
 void hs_report_json_counters(const struct hs_report *report, struct hs_json *json, uint32_t process,
                              uint64_t start_ns);
 
+/* report_ledger.c: what the resident memory consisted of. Returns 0 or -errno. */
+int hs_report_write_ledger(struct hs_report *report);
+/*
+ * Writes the fields "ledger" and "rss_peak_ledger" of the open object; nothing when no ledger was
+ * read. Returns 0 or -errno.
+ */
+int hs_report_json_ledger(const struct hs_report *report, struct hs_json *json);
+
 /* report_tables.c: tables of functions, and the largest stacks */
 void hs_report_write_functions(struct hs_report *report);
 /* report_tables.c: the largest stacks. Returns 0 or -errno. */

@@ -28,7 +28,7 @@
 
 struct report_args {
     unsigned view;
-    bool is_tree, is_json, is_health;
+    bool is_tree, is_json, is_health, is_rss;
     const char *top, *frames, *base, *snapshot;
     uint64_t pid;
     uint64_t columns;
@@ -61,6 +61,7 @@ static int fill_options(const struct hs_opts_spec *spec, struct report_args *arg
     *options = (struct hs_report_options){
         .form = args->is_json     ? (args->is_tree ? HS_REPORT_JSON_TREE : HS_REPORT_JSON)
                 : args->is_health ? HS_REPORT_HEALTH
+                : args->is_rss    ? HS_REPORT_RSS
                 : args->is_tree   ? HS_REPORT_TREE
                                   : HS_REPORT_TEXT,
         .view = (enum hs_view)args->view,
@@ -81,6 +82,10 @@ static int fill_options(const struct hs_opts_spec *spec, struct report_args *arg
     }
     if (args->is_health && (args->is_json || args->is_tree)) {
         return hs_args_fail(spec, "--health cannot be shown together with --tree or --json");
+    }
+    if (args->is_rss && (args->is_json || args->is_tree || args->is_health)) {
+        return hs_args_fail(spec, "--rss cannot be shown together with %s",
+                            args->is_json ? "--json, which contains it" : "--tree or --health");
     }
     if (args->top) {
         status = parse_count(spec, "--top", args->top, &options->top_count);
@@ -178,6 +183,9 @@ int hs_cmd_report(int argc, char **argv)
         HS_OPT_STRING(0, "base", "BASE", &args.base,
                       "show what changed since this profile, or since BASE@N, its\n"
                       "snapshot N, or BASE@NAME, as heapscope diff BASE FILE does"),
+        HS_OPT_FLAG(0, "rss", &args.is_rss,
+                    "show what the resident memory consists of: blocks, free memory of malloc's,\n"
+                    "stacks, code, files and other mappings"),
         HS_OPT_FLAG(0, "health", &args.is_health,
                     "show the counters of everything that can be missing from the profile"),
         HS_OPT_FLAG(0, "json", &args.is_json, "print JSON, with all figures and without rounding"),

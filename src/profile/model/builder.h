@@ -101,6 +101,12 @@ uint32_t hs_builder_dump(struct hs_builder *builder, const struct hs_profile_dum
 void hs_builder_dump_heaps(struct hs_builder *builder, uint32_t dump,
                            struct hs_profile_dump_heap *heaps, size_t count);
 /*
+ * Appends a ledger with its lines. Returns its index + 1, for `ledger` and `rss_peak_ledger` of a
+ * dump; 0: there is no memory for it.
+ */
+uint32_t hs_builder_ledger(struct hs_builder *builder, const struct hs_profile_ledger *ledger,
+                           const struct hs_profile_ledger_line *lines, size_t count);
+/*
  * True when the samples of another dump would be kept. When it is false, the caller need not
  * collect them.
  */

@@ -22,6 +22,8 @@ void hs_profile_free(struct hs_profile *profile)
     free(profile->nodes);
     free(profile->heaps);
     free(profile->dump_heaps);
+    free(profile->ledgers);
+    free(profile->ledger_lines);
     free(profile->processes);
     free(profile->dumps);
     free(profile->samples);

@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "rt/check.h"
+#include "trace/ledger.h"
 
 #define HS_NODE_NONE    UINT32_MAX
 #define HS_BUILD_ID_MAX 32
@@ -212,6 +213,30 @@ struct hs_profile_dump {
     uint32_t aside_n;
     uint32_t heap_first; /* in dump_heaps[] */
     uint32_t heaps_n;    /* each heap once, in order of the index */
+    /* index + 1 in ledgers[]; 0: none was read */
+    uint32_t ledger;
+    uint32_t rss_peak_ledger; /* of the largest resident set, if that was at another moment */
+};
+
+/* A part of the resident memory of a process. */
+struct hs_profile_ledger_line {
+    uint32_t kind;  /* enum hs_ledger_kind of trace/ledger.h */
+    uint32_t name;  /* string id: of a module, file or thread; 0 none */
+    uint64_t count; /* of chunks of malloc, threads or mappings */
+    uint64_t size_bytes;
+    uint64_t rss_bytes, pss_bytes, swap_bytes;
+};
+
+/* What the resident memory of a process consisted of, at one moment: trace/ledger.h. */
+struct hs_profile_ledger {
+    uint64_t time_ns;
+    uint64_t rss_bytes, pss_bytes, swap_bytes; /* of all lines */
+    uint64_t page_table_bytes;                 /* not part of rss_bytes */
+    uint32_t malloc_result;                    /* enum hs_ledger_malloc of trace/ledger.h */
+    uint32_t arena_count;
+    bool is_free_cut;
+    uint64_t trim_bytes;
+    uint32_t line_first, lines_n; /* in ledger_lines[] */
 };
 
 /* A thread, as of its process's last dump. */
@@ -317,6 +342,10 @@ struct hs_profile {
     uint32_t heap_count;
     struct hs_profile_dump_heap *dump_heaps;
     uint32_t dump_heap_count;
+    struct hs_profile_ledger *ledgers;
+    uint32_t ledger_count;
+    struct hs_profile_ledger_line *ledger_lines;
+    uint32_t ledger_line_count;
     bool has_removed_heaps; /* figures of threads contain heaps that were removed: dump_heaps.h */
     uint32_t *asked_heaps;  /* string ids of names and globs by which the sessions selected heaps */
     uint32_t asked_heap_count;

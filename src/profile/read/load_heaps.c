@@ -97,6 +97,9 @@ void hs_load_heaps_set(struct hs_load *load, struct hs_load_heap_list **list,
                        const Hs__Pb__HsDump *dump)
 {
     size_t count = dump->n_heaps < HEAPS_MAX ? dump->n_heaps : HEAPS_MAX;
+    for (size_t i = 0; i < dump->n_asked_heaps; i++) {
+        hs_builder_asked_heap(load->builder, dump->asked_heaps[i]);
+    }
     *list = *list ? *list : calloc(1, sizeof(**list));
     struct hs_profile_dump_heap *heaps = calloc(count + 1, sizeof(*heaps));
     uint64_t *narrowest_bytes = calloc(count + 1, sizeof(*narrowest_bytes));

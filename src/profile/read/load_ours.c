@@ -16,6 +16,7 @@
 #include "profile/model/margin.h"
 #include "profile/read/load_heaps.h"
 #include "profile/read/load_intervals.h"
+#include "profile/read/load_ledger.h"
 #include "profile/read/load_state.h"
 #include "trace/snapshot.h"
 #include "trace/trace_writer.h"
@@ -403,14 +404,12 @@ static void on_dump(struct hs_load *load, struct hs_load_sequence *sequence,
     }
     update_process(load, process, dump);
     set_head(load, process, dump);
+    hs_load_ledgers(load, dump, &process->head);
     hs_load_losses_set(load, &process->losses, dump, refusal_of(dump));
     set_changes(process, dump);
     set_threads(load, process, dump);
     if (dump->modules) {
         hs_load_places(load, sequence->interned, process->process, dump->modules);
-    }
-    for (size_t i = 0; i < dump->n_asked_heaps; i++) {
-        hs_builder_asked_heap(load->builder, dump->asked_heaps[i]);
     }
     hs_load_heaps_set(load, &process->heaps, dump);
 }

@@ -1,0 +1,15 @@
+/*
+ * Reads HsLedger: what the resident memory of a process consisted of at a dump.
+ *
+ * Trust     a file's columns may have any lengths: a line is as many columns as there are, and the
+ *           rest of it is 0.
+ * Threads   one.
+ * See       docs/FORMAT.md, trace/ledger.h
+ */
+#pragma once
+
+#include "profile/read/load_state.h"
+
+/* Adds the ledgers of a dump to the profile, and their numbers to *head. */
+void hs_load_ledgers(struct hs_load *load, const Hs__Pb__HsDump *dump,
+                     struct hs_profile_dump *head);

@@ -1,0 +1,90 @@
+/*
+ * Fills HsLedger: see writer_ledger.h.
+ */
+#include "trace/writer_ledger.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "rt/base.h"
+
+#define COLUMN_COUNT 6U /* of which `kind` has narrower numbers */
+
+static int fill(const struct hs_ledger *ledger, bool is_rss_peak, Hs__Pb__HsLedger *out,
+                uint64_t **ret_numbers, char ***ret_names)
+{
+    size_t count = ledger->line_count;
+    uint64_t *numbers = calloc(count * COLUMN_COUNT + 1, sizeof(numbers[0]));
+    char **names = calloc(count + 1, sizeof(names[0]));
+    uint64_t *columns[COLUMN_COUNT];
+    *ret_numbers = numbers;
+    *ret_names = names;
+    if (!numbers || !names) {
+        return -ENOMEM;
+    }
+    for (size_t c = 0; c < COLUMN_COUNT; c++) {
+        columns[c] = numbers + c * count;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct hs_ledger_line *line = &ledger->lines[i];
+        ((uint32_t *)columns[0])[i] = line->kind;
+        columns[1][i] = line->count;
+        columns[2][i] = line->size_bytes;
+        columns[3][i] = line->rss_bytes;
+        columns[4][i] = line->pss_bytes;
+        columns[5][i] = line->swap_bytes;
+        names[i] = line->name;
+    }
+    *out = (Hs__Pb__HsLedger)HS__PB__HS_LEDGER__INIT;
+    out->has_time_ns = out->has_rss_bytes = out->has_pss_bytes = out->has_swap_bytes = true;
+    out->time_ns = ledger->time_mono_ns;
+    out->rss_bytes = ledger->rss_bytes;
+    out->pss_bytes = ledger->pss_bytes;
+    out->swap_bytes = ledger->swap_bytes;
+    out->has_page_table_bytes = true;
+    out->page_table_bytes = ledger->page_table_bytes;
+    out->has_is_rss_peak = out->is_rss_peak = is_rss_peak;
+    out->has_malloc_result = ledger->malloc_result != 0;
+    out->malloc_result = ledger->malloc_result;
+    out->has_arena_count = ledger->arena_count != 0;
+    out->arena_count = ledger->arena_count;
+    out->has_is_free_cut = out->is_free_cut = ledger->is_free_cut;
+    out->has_trim_bytes = ledger->trim_bytes != 0;
+    out->trim_bytes = ledger->trim_bytes;
+    out->n_kind = out->n_name = out->n_count = out->n_size_bytes = count;
+    out->n_line_rss_bytes = out->n_line_pss_bytes = out->n_line_swap_bytes = count;
+    out->kind = (uint32_t *)columns[0];
+    out->count = columns[1];
+    out->size_bytes = columns[2];
+    out->line_rss_bytes = columns[3];
+    out->line_pss_bytes = columns[4];
+    out->line_swap_bytes = columns[5];
+    out->name = names;
+    return 0;
+}
+
+int hs_writer_ledgers_fill(const struct hs_snapshot *snap, struct hs_ledger_packets *packets,
+                           Hs__Pb__HsDump *out)
+{
+    const struct hs_ledger *ledgers[] = { snap->ledger, snap->rss_peak_ledger };
+    out->ledgers = packets->pointers;
+    for (size_t i = 0; i < HS_COUNT_OF(ledgers); i++) {
+        if (ledgers[i]) {
+            int r = fill(ledgers[i], i == 1, &packets->ledgers[i], &packets->numbers[i],
+                         &packets->names[i]);
+            if (r < 0) {
+                return r;
+            }
+            packets->pointers[out->n_ledgers++] = &packets->ledgers[i];
+        }
+    }
+    return 0;
+}
+
+void hs_ledger_packets_deinit(struct hs_ledger_packets *packets)
+{
+    for (size_t i = 0; i < HS_COUNT_OF(packets->ledgers); i++) {
+        free(packets->numbers[i]);
+        free(packets->names[i]);
+    }
+}

@@ -1,0 +1,124 @@
+"""What the resident memory of a program consists of: `report --rss`, and the ledger in `report --json`."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+
+import pytest
+from conftest import clean_env
+from waiting import wait_until
+
+MIB = 1 << 20
+FREE = ("malloc_binned", "malloc_fast", "malloc_cached", "malloc_top")
+
+
+@contextlib.contextmanager
+def running(*args, **extra):
+    """A program that says when it is ready, and ends with its standard input."""
+    process = subprocess.Popen([str(arg) for arg in args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                               env=clean_env(**extra))
+    try:
+        assert process.stdout.readline().startswith("ready")
+        yield process
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGCONT)
+            process.stdin.close()
+            process.wait(30)
+        process.stdout.close()
+
+
+@pytest.fixture
+def known(target, tmp_path):
+    """The program, and the file of 4 MiB that it maps."""
+    file = tmp_path / "mapped"
+    file.write_bytes(os.urandom(4 * MIB))
+    return target("known_memory", "-pthread"), file
+
+
+def rollup(pid):
+    with open(f"/proc/{pid}/smaps_rollup") as file:
+        return int(re.search(r"^Rss:\s+(\d+) kB", file.read(), re.M)[1]) * 1024
+
+
+def by_kind(ledger):
+    kinds = {}
+    for line in ledger["lines"]:
+        kinds[line["kind"]] = kinds.get(line["kind"], 0) + line["rss_bytes"]
+    return kinds
+
+
+def attach(heapscope, pid, file):
+    done = heapscope("attach", pid, "-q", "-d", "200ms", "-o", file)
+    assert done.returncode == 0, done.stderr
+    return file
+
+
+def check_known(ledger):
+    """The lines of the program known_memory.c."""
+    kinds = by_kind(ledger)
+    assert sum(kinds.values()) == ledger["rss_bytes"]
+    assert 10 * MIB <= kinds["malloc_large"] <= 10 * MIB + 8192
+    # A block of 200 bytes takes 208; what else the program has, and stdio, is small.
+    assert 5000 * 208 <= kinds["malloc_used"] <= 5000 * 208 + 65536
+    assert 35000 * 208 * 0.95 <= sum(kinds.get(kind, 0) for kind in FREE) <= 35000 * 208 + 256 * 1024
+    assert 2 * MIB <= kinds["shared"] <= 2 * MIB + 65536
+    assert 4 * MIB <= kinds["file"] <= 4 * MIB + 512 * 1024
+    stacks = {line["name"]: line["rss_bytes"] for line in ledger["lines"] if line["kind"] == "stack"}
+    assert set(stacks) == {"leader", "deep"}
+    assert MIB <= stacks["deep"] <= MIB + 65536 and stacks["leader"] < MIB
+    data = sum(line["rss_bytes"] for line in ledger["lines"] if line["kind"] == "data" and "/known_memory-" in line["name"])
+    # Its array of pointers to 40,000 blocks is zeroed data, too.
+    assert 3 * MIB + 320000 <= data <= 3 * MIB + 320000 + 65536
+    assert kinds["anonymous"] >= 5 * MIB
+
+
+def test_lines_are_the_memory(heapscope, report, known, tmp_path):
+    with running(*known) as process:
+        file = attach(heapscope, process.pid, tmp_path / "x.pftrace")
+        now = rollup(process.pid)
+    ledger = report(file)["ledger"]
+    check_known(ledger)
+    # heapscope's library is still there, and its memory is not read any more.
+    assert abs(ledger["rss_bytes"] - now) <= 256 * 1024
+    words = heapscope("report", "--rss", file).stdout
+    assert re.search(r"10\.\d MiB .* malloc: blocks that the program holds, in mappings of their own \(1 block", words)
+    assert re.search(r"100\.0 % .*in all", words)
+    assert "malloc_trim(0) would give back" in words
+
+
+def test_ended_program(run, known):
+    """The ledger of a program that has ended is the last one that was read."""
+    program, file = known
+    done = run(["/bin/sh", "-c", 'sleep 1.5 | exec "$0" "$1"', program, file])
+    process = next(p for p in done.report()["processes"] if "/known_memory-" in p["exe"])
+    check_known(done.report("--pid", process["pid"])["ledger"])
+
+
+def test_stopped_program(heapscope, report, known, dist, tmp_path):
+    """Nothing of it has to run."""
+    with running(*known) as process:
+        recording = subprocess.Popen([dist / "bin" / "heapscope", "attach", str(process.pid), "-q", "-o",
+                                      tmp_path / "x.pftrace"], env=clean_env())
+        wait_until(lambda: heapscope("snapshot", "-p", process.pid, "-o", tmp_path / "first.pftrace").returncode == 0)
+        process.send_signal(signal.SIGSTOP)
+        done = heapscope("snapshot", "-p", process.pid, "-o", tmp_path / "stopped.pftrace")
+        process.send_signal(signal.SIGCONT)
+        recording.send_signal(signal.SIGINT)
+        recording.wait(60)
+        assert done.returncode == 0, done.stderr
+    check_known(report(tmp_path / "stopped.pftrace")["ledger"])
+
+
+def test_short_program_has_none(run, heapscope):
+    done = run(["/bin/true"])
+    assert "ledger" not in done.report()
+    assert "This file does not say" in heapscope("report", "--rss", done.file).stdout
+
+
+def test_rss_is_alone(heapscope, tmp_path):
+    for other in ("--json", "--tree", "--health"):
+        done = heapscope("report", "--rss", other, tmp_path / "x")
+        assert done.returncode == 2 and "--rss cannot be shown together with" in done.stderr and other in done.stderr
