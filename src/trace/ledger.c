@@ -1,10 +1,36 @@
 /*
- * Copies and frees a ledger: see ledger.h.
+ * Copies and frees a ledger, and names its kinds: see ledger.h.
  */
 #include "trace/ledger.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+static const char *const kind_keys[HS_LEDGER_KIND_N] = {
+    [HS_LEDGER_UNKNOWN] = "unknown",
+    [HS_LEDGER_MALLOC_USED] = "malloc_used",
+    [HS_LEDGER_MALLOC_LARGE] = "malloc_large",
+    [HS_LEDGER_MALLOC_BINNED] = "malloc_binned",
+    [HS_LEDGER_MALLOC_FAST] = "malloc_fast",
+    [HS_LEDGER_MALLOC_CACHED] = "malloc_cached",
+    [HS_LEDGER_MALLOC_TOP] = "malloc_top",
+    [HS_LEDGER_MALLOC_INTERNAL] = "malloc_internal",
+    [HS_LEDGER_MALLOC_UNREAD] = "malloc_unread",
+    [HS_LEDGER_BRK] = "brk",
+    [HS_LEDGER_ANONYMOUS] = "anonymous",
+    [HS_LEDGER_SHARED] = "shared",
+    [HS_LEDGER_STACK] = "stack",
+    [HS_LEDGER_CODE] = "code",
+    [HS_LEDGER_DATA] = "data",
+    [HS_LEDGER_FILE] = "file",
+    [HS_LEDGER_KERNEL] = "kernel",
+    [HS_LEDGER_RECORDER] = "recorder",
+};
+
+const char *hs_ledger_kind_key(uint32_t kind)
+{
+    return kind_keys[kind < HS_LEDGER_KIND_N ? kind : HS_LEDGER_UNKNOWN];
+}
 
 struct hs_ledger *hs_ledger_copy(const struct hs_ledger *ledger)
 {

@@ -72,6 +72,9 @@ struct hs_ledger {
     uint32_t line_count;
 };
 
+/* The name of a kind in JSON and SQL: "malloc_used". */
+const char *hs_ledger_kind_key(uint32_t kind);
+
 /* Returns a copy, or NULL: there is no memory. */
 struct hs_ledger *hs_ledger_copy(const struct hs_ledger *ledger);
 /* Frees the ledger and everything that it owns. NULL is allowed. */

@@ -240,7 +240,8 @@ static void add_answer(struct hs_report *report, struct hs_buf *text)
         hs_buf_str(
             text, " Much of the rest may be allocations that are missing from the profile: see the "
                   "lines above that begin with \"!\".");
-    } else if (is_little) {
+    }
+    if (is_little && !hs_report_has_ledger(report) && !hs_report_is_incomplete(report)) {
         hs_buf_str(text, " The rest of the resident memory is code, stacks, free memory that "
                          "the allocator has not returned, and memory that the program maps by "
                          "itself, as the runtimes of "
@@ -248,16 +249,9 @@ static void add_answer(struct hs_report *report, struct hs_buf *text)
     }
 }
 
-void hs_report_write_answer(struct hs_report *report)
+/* Writes what the profile's blocks say. */
+static void write_blocks(struct hs_report *report)
 {
-    char remark[128] = "";
-    if (report->view_reason) {
-        snprintf(remark, sizeof(remark), "(view: %s, because %s)", hs_views[report->view].name,
-                 report->view_reason);
-    } else {
-        snprintf(remark, sizeof(remark), "(view: %s)", hs_views[report->view].name);
-    }
-    hs_report_heading(report, "Where did the memory go?", remark);
     if (hs_report_value(report, &report->total) <= 0) {
         char nowhere[128], unseen[HS_FORMAT_INTERVAL_BYTES];
         const struct hs_view_info *view = &hs_views[report->view];
@@ -284,4 +278,18 @@ void hs_report_write_answer(struct hs_report *report)
         report->buf->err = report->buf->err ? report->buf->err : text.err;
     }
     hs_buf_deinit(&text);
+}
+
+void hs_report_write_answer(struct hs_report *report)
+{
+    char remark[128] = "";
+    if (report->view_reason) {
+        snprintf(remark, sizeof(remark), "(view: %s, because %s)", hs_views[report->view].name,
+                 report->view_reason);
+    } else {
+        snprintf(remark, sizeof(remark), "(view: %s)", hs_views[report->view].name);
+    }
+    hs_report_heading(report, "Where did the memory go?", remark);
+    write_blocks(report);
+    hs_report_write_ledger_words(report);
 }

@@ -8,7 +8,7 @@
  *       ...
  *      130.2 MiB   100 % 121.0 MiB  in all
  */
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "profile/analyse/ledger_sums.h"
@@ -18,37 +18,31 @@
 #include "view/report_parts.h"
 
 struct kind_words {
-    const char *key;  /* in JSON */
     const char *text; /* in the table */
     const char *unit; /* what `count` counts; NULL: it is not shown */
     bool has_names;   /* its lines have names, which are listed */
 };
 
 static const struct kind_words kind_words[HS_LEDGER_KIND_N] = {
-    [HS_LEDGER_UNKNOWN] = { "unknown", "of a kind that this version does not know", NULL, true },
-    [HS_LEDGER_MALLOC_USED] = { "malloc_used", "malloc: blocks that the program holds", "blocks",
-                                false },
-    [HS_LEDGER_MALLOC_LARGE] = { "malloc_large",
-                                 "malloc: blocks that the program holds, in mappings of their own",
+    [HS_LEDGER_UNKNOWN] = { "of a kind that this version does not know", NULL, true },
+    [HS_LEDGER_MALLOC_USED] = { "malloc: blocks that the program holds", "blocks", false },
+    [HS_LEDGER_MALLOC_LARGE] = { "malloc: blocks that the program holds, in mappings of their own",
                                  "blocks", false },
-    [HS_LEDGER_MALLOC_BINNED] = { "malloc_binned", "malloc: free, in the lists of arenas", "blocks",
-                                  false },
-    [HS_LEDGER_MALLOC_FAST] = { "malloc_fast", "malloc: free, not yet merged with neighbours",
-                                "blocks", false },
-    [HS_LEDGER_MALLOC_CACHED] = { "malloc_cached", "malloc: free, in the lists of threads",
-                                  "blocks", false },
-    [HS_LEDGER_MALLOC_TOP] = { "malloc_top", "malloc: free, at the ends of arenas", NULL, false },
-    [HS_LEDGER_MALLOC_INTERNAL] = { "malloc_internal", "malloc: its own tables", NULL, false },
-    [HS_LEDGER_MALLOC_UNREAD] = { "malloc_unread", "malloc: could not be read", NULL, false },
-    [HS_LEDGER_BRK] = { "brk", "memory from brk that is not malloc's", NULL, false },
-    [HS_LEDGER_ANONYMOUS] = { "anonymous", "anonymous mappings", "mappings", true },
-    [HS_LEDGER_SHARED] = { "shared", "shared memory", "mappings", true },
-    [HS_LEDGER_STACK] = { "stack", "stacks of threads", "threads", true },
-    [HS_LEDGER_CODE] = { "code", "code and constants of modules", NULL, true },
-    [HS_LEDGER_DATA] = { "data", "data of modules", NULL, true },
-    [HS_LEDGER_FILE] = { "file", "mapped files", "mappings", true },
-    [HS_LEDGER_KERNEL] = { "kernel", "pages of the kernel's", NULL, true },
-    [HS_LEDGER_RECORDER] = { "recorder", "heapscope itself", NULL, false },
+    [HS_LEDGER_MALLOC_BINNED] = { "malloc: free, in the lists of arenas", "blocks", false },
+    [HS_LEDGER_MALLOC_FAST] = { "malloc: free, not yet merged with neighbours", "blocks", false },
+    [HS_LEDGER_MALLOC_CACHED] = { "malloc: free, in the lists of threads", "blocks", false },
+    [HS_LEDGER_MALLOC_TOP] = { "malloc: free, at the ends of arenas", NULL, false },
+    [HS_LEDGER_MALLOC_INTERNAL] = { "malloc: its own tables", NULL, false },
+    [HS_LEDGER_MALLOC_UNREAD] = { "malloc: could not be read", NULL, false },
+    [HS_LEDGER_BRK] = { "memory from brk that is not malloc's", NULL, false },
+    [HS_LEDGER_ANONYMOUS] = { "anonymous mappings", "mappings", true },
+    [HS_LEDGER_SHARED] = { "shared memory", "mappings", true },
+    [HS_LEDGER_STACK] = { "stacks of threads", "threads", true },
+    [HS_LEDGER_CODE] = { "code and constants of modules", NULL, true },
+    [HS_LEDGER_DATA] = { "data of modules", NULL, true },
+    [HS_LEDGER_FILE] = { "mapped files", "mappings", true },
+    [HS_LEDGER_KERNEL] = { "pages of the kernel's", NULL, true },
+    [HS_LEDGER_RECORDER] = { "heapscope itself", NULL, false },
 };
 
 static const char *const malloc_words[] = {
@@ -212,6 +206,117 @@ int hs_report_write_ledger(struct hs_report *report)
     return 0;
 }
 
+/* --- in one sentence -------------------------------------------------------------------------- */
+
+struct part {
+    const char *words;
+    uint64_t rss_bytes;
+};
+
+static int compare_parts(const void *a, const void *b)
+{
+    const struct part *x = a, *y = b;
+    return x->rss_bytes > y->rss_bytes ? -1 : x->rss_bytes < y->rss_bytes;
+}
+
+/* Parts smaller than this share of the whole are named together. */
+#define PART_SHARE_MIN 0.02
+
+static void add_parts(const struct hs_ledger_sums *sums, struct hs_buf *text)
+{
+    const struct hs_ledger_sum *k = sums->kinds;
+    struct part parts[] = {
+        { "blocks from malloc",
+          k[HS_LEDGER_MALLOC_USED].rss_bytes + k[HS_LEDGER_MALLOC_LARGE].rss_bytes },
+        { "memory that malloc keeps free",
+          k[HS_LEDGER_MALLOC_BINNED].rss_bytes + k[HS_LEDGER_MALLOC_FAST].rss_bytes +
+              k[HS_LEDGER_MALLOC_CACHED].rss_bytes + k[HS_LEDGER_MALLOC_TOP].rss_bytes },
+        { "other anonymous mappings", k[HS_LEDGER_ANONYMOUS].rss_bytes +
+                                          k[HS_LEDGER_BRK].rss_bytes +
+                                          k[HS_LEDGER_MALLOC_UNREAD].rss_bytes },
+        { "shared memory", k[HS_LEDGER_SHARED].rss_bytes },
+        { "stacks", k[HS_LEDGER_STACK].rss_bytes },
+        { "code and data of modules", k[HS_LEDGER_CODE].rss_bytes + k[HS_LEDGER_DATA].rss_bytes },
+        { "mapped files", k[HS_LEDGER_FILE].rss_bytes },
+        { "heapscope's own memory", k[HS_LEDGER_RECORDER].rss_bytes },
+    };
+    char size[HS_HUMAN_BYTES];
+    uint64_t rest_bytes = sums->all.rss_bytes;
+    qsort(parts, HS_COUNT_OF(parts), sizeof(parts[0]), compare_parts);
+    for (size_t i = 0; i < HS_COUNT_OF(parts); i++) {
+        double least = PART_SHARE_MIN * (double)sums->all.rss_bytes;
+        if (parts[i].rss_bytes == 0 || (double)parts[i].rss_bytes < least) {
+            break;
+        }
+        rest_bytes -= parts[i].rss_bytes < rest_bytes ? parts[i].rss_bytes : rest_bytes;
+        hs_buf_printf(text, "%s %s %s", i > 0 ? "," : "",
+                      hs_human_bytes(size, (double)parts[i].rss_bytes), parts[i].words);
+    }
+    if (rest_bytes > 0) {
+        hs_buf_printf(text, ", %s other", hs_human_bytes(size, (double)rest_bytes));
+    }
+}
+
+/* The reading with the most resident memory can be of long before the process had the most. */
+static void add_most(const struct hs_selection *s, const struct hs_ledger_sums *sums,
+                     struct hs_buf *text)
+{
+    char size[HS_HUMAN_BYTES];
+    uint64_t most_bytes = 0;
+    for (uint32_t i = 0; i < s->dump_count; i++) {
+        most_bytes += s->profile->dumps[s->dumps[i]].rss_peak_bytes;
+    }
+    if ((double)most_bytes > 1.25 * (double)sums->all.rss_bytes) {
+        hs_buf_printf(text, " (at another moment, up to %s)",
+                      hs_human_bytes(size, (double)most_bytes));
+    }
+}
+
+static void add_words(const struct hs_selection *s, const struct hs_ledger_sums *sums,
+                      struct hs_buf *text)
+{
+    char size[HS_HUMAN_BYTES], age[HS_HUMAN_BYTES];
+    uint64_t age_ns = sums->time_first_ns > s->start_ns ? sums->time_first_ns - s->start_ns : 0;
+    hs_buf_printf(text, "%s were resident", hs_human_bytes(size, (double)sums->all.rss_bytes));
+    if (sums->process_count == 1) {
+        hs_buf_printf(text, " %s after the start", hs_human_duration(age, age_ns));
+        add_most(s, sums, text);
+        hs_buf_char(text, ':');
+    } else {
+        hs_buf_printf(text, " in %u processes:", sums->process_count);
+    }
+    add_parts(sums, text);
+    hs_buf_str(text, ". report --rss has the details.");
+}
+
+bool hs_report_has_ledger(const struct hs_report *report)
+{
+    const struct hs_selection *s = &report->selection;
+    for (uint32_t i = 0; i < s->dump_count; i++) {
+        if (s->profile->dumps[s->dumps[i]].ledger != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void hs_report_write_ledger_words(struct hs_report *report)
+{
+    struct hs_ledger_sums sums;
+    struct hs_buf text = HS_BUF_INIT;
+    int err = hs_ledger_sums_of(&report->selection, true, &sums);
+    if (err < 0) {
+        report->buf->err = report->buf->err ? report->buf->err : err;
+        return;
+    }
+    if (sums.process_count > 0) {
+        add_words(&report->selection, &sums, &text);
+        hs_report_write_wrapped(report, "  ", hs_buf_text(&text));
+    }
+    hs_buf_deinit(&text);
+    hs_ledger_sums_deinit(&sums);
+}
+
 /* --- JSON ------------------------------------------------------------------------------------- */
 
 static void write_json_sum(struct hs_json *json, const struct hs_ledger_sum *sum)
@@ -239,7 +344,7 @@ static void write_json(const struct hs_report *report, struct hs_json *json, con
     for (uint32_t i = 0; i < sums->line_count; i++) {
         const struct hs_ledger_sum *line = &sums->lines[i];
         hs_json_open_inline(json, '{');
-        hs_json_kv_string(json, "kind", kind_words[line->kind].key);
+        hs_json_kv_string(json, "kind", hs_ledger_kind_key(line->kind));
         if (line->name != 0) {
             hs_json_kv_string(json, "name", hs_profile_string(report->profile, line->name));
         }

@@ -113,6 +113,10 @@ void hs_report_json_counters(const struct hs_report *report, struct hs_json *jso
 
 /* report_ledger.c: what the resident memory consisted of. Returns 0 or -errno. */
 int hs_report_write_ledger(struct hs_report *report);
+/* Writes a paragraph that names the parts of the resident memory, at the reading with the most;
+ * nothing when no ledger was read. */
+void hs_report_write_ledger_words(struct hs_report *report);
+bool hs_report_has_ledger(const struct hs_report *report);
 /*
  * Writes the fields "ledger" and "rss_peak_ledger" of the open object; nothing when no ledger was
  * read. Returns 0 or -errno.

@@ -1,6 +1,7 @@
 """What the resident memory of a program consists of: `report --rss`, and the ledger in `report --json`."""
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -87,6 +88,11 @@ def test_lines_are_the_memory(heapscope, report, known, tmp_path):
     assert re.search(r"10\.\d MiB .* malloc: blocks that the program holds, in mappings of their own \(1 block", words)
     assert re.search(r"100\.0 % .*in all", words)
     assert "malloc_trim(0) would give back" in words
+    assert re.search(r"\d+\.\d MiB were resident [0-9.]+ m?s after the start: .* blocks from malloc",
+                     " ".join(heapscope("report", file).stdout.split()))
+    rows = heapscope("query", "--format", "json", file,
+                     "SELECT kind, sum(rss_bytes) AS rss_bytes FROM heapscope_ledger WHERE dump_id = 0 GROUP BY 1")
+    assert {row["kind"]: row["rss_bytes"] for row in json.loads(rows.stdout)} == by_kind(ledger)
 
 
 def test_ended_program(run, known):

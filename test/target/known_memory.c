@@ -1,6 +1,6 @@
 /*
- * Has resident memory of known kinds and sizes: known_memory FILE, which is mapped. It prints "ready",
- * and ends when standard input does.
+ * Has resident memory of known kinds and sizes: known_memory FILE, which it maps. It prints
+ * "ready", and ends when standard input does.
  */
 #include <fcntl.h>
 #include <malloc.h>

@@ -366,6 +366,30 @@ static void add_threads_losses_changes(struct hs_sql_store *store, const struct 
     }
 }
 
+static void add_ledger(struct hs_sql_store *store, const struct hs_profile *p, uint32_t dump,
+                       uint32_t idx, bool is_rss_peak)
+{
+    if (idx == 0 || idx > p->ledger_count) {
+        return;
+    }
+    const struct hs_profile_ledger *ledger = &p->ledgers[idx - 1];
+    for (uint32_t i = 0; i < ledger->lines_n; i++) {
+        const struct hs_profile_ledger_line *line = &p->ledger_lines[ledger->line_first + i];
+        HS_SQL_ADD(store, HS_SQL_OWN_LEDGER, dump, is_rss_peak, (int64_t)ledger->time_ns,
+                   hs_sql_store_str(store, hs_ledger_kind_key(line->kind)),
+                   text_of(store, p, line->name), (int64_t)line->count, (int64_t)line->size_bytes,
+                   (int64_t)line->rss_bytes, (int64_t)line->pss_bytes, (int64_t)line->swap_bytes);
+    }
+}
+
+static void add_ledgers(struct hs_sql_store *store, const struct hs_profile *p)
+{
+    for (uint32_t i = 0; i < p->dump_count; i++) {
+        add_ledger(store, p, i, p->dumps[i].ledger, false);
+        add_ledger(store, p, i, p->dumps[i].rss_peak_ledger, true);
+    }
+}
+
 struct hs_own_tables *hs_own_tables_new(struct hs_sql_store *store, struct hs_profile *profile)
 {
     struct hs_own_tables *own = calloc(1, sizeof(*own));
@@ -379,6 +403,7 @@ struct hs_own_tables *hs_own_tables_new(struct hs_sql_store *store, struct hs_pr
     add_dumps(store, profile);
     add_heaps(store, profile);
     add_threads_losses_changes(store, profile);
+    add_ledgers(store, profile);
     set_rows(store, own);
     return own;
 }

@@ -137,6 +137,9 @@ static const struct {
                              "id # process_id int time_ns int from_bytes int to_bytes int reason "
                              "int limit_value int "
                              "rarity int" },
+    [HS_SQL_OWN_LEDGER] = { "heapscope_ledger",
+                            "id # dump_id int is_rss_peak int time_ns int kind text name text "
+                            "count int size_bytes int rss_bytes int pss_bytes int swap_bytes int" },
 };
 
 const char *hs_sql_table_name(enum hs_sql_table table)
