@@ -52,11 +52,13 @@ struct linked {
     uint64_t link;
 };
 
-static bool read_linked(const struct hs_remote_window *window, uint64_t chunk_va,
-                        struct linked *ret_linked)
+/* Reads the chunk if it has this size. False also when enough chunks were read. */
+static bool read_linked(const struct hs_remote_window *window, struct hs_glibc_free_lists *lists,
+                        uint64_t chunk_va, uint64_t size_bytes, struct linked *ret_linked)
 {
-    return chunk_va % HS_GLIBC_CHUNK_HEAD == 0 &&
-           hs_remote_window_peek(window, chunk_va + 8, ret_linked, sizeof(*ret_linked));
+    return lists->step_count++ < FOLLOWED_MAX && chunk_va % HS_GLIBC_CHUNK_HEAD == 0 &&
+           hs_remote_window_peek(window, chunk_va + 8, ret_linked, sizeof(*ret_linked)) &&
+           (ret_linked->size_word & ~(uint64_t)HS_GLIBC_FLAGS) == size_bytes;
 }
 
 int hs_glibc_free_lists_add_fast(const struct hs_remote_window *window,
@@ -68,8 +70,7 @@ int hs_glibc_free_lists_add_fast(const struct hs_remote_window *window,
     for (unsigned i = 0; i < HS_GLIBC_FAST_LISTS; i++) {
         uint64_t size_bytes = HS_GLIBC_CHUNK_MIN + 16ULL * i;
         for (uint64_t va = arena->fast_va[i]; va != 0;) {
-            if (lists->count >= FOLLOWED_MAX || !read_linked(window, va, &linked) ||
-                (linked.size_word & ~(uint64_t)HS_GLIBC_FLAGS) != size_bytes) {
+            if (!read_linked(window, lists, va, size_bytes, &linked)) {
                 lists->is_cut = true;
                 break;
             }
@@ -122,9 +123,8 @@ static int add_thread_list(const struct hs_remote_window *window,
     uint64_t size_bytes = HS_GLIBC_CHUNK_MIN + 16ULL * list, block_va = thread->first_va[list];
     *ret_is_list = false;
     for (uint32_t i = 0; i < thread->lengths[list]; i++) {
-        if (lists->count >= FOLLOWED_MAX || block_va == 0 ||
-            !read_linked(window, block_va - HS_GLIBC_CHUNK_HEAD, &linked) ||
-            (linked.size_word & ~(uint64_t)HS_GLIBC_FLAGS) != size_bytes) {
+        if (block_va == 0 ||
+            !read_linked(window, lists, block_va - HS_GLIBC_CHUNK_HEAD, size_bytes, &linked)) {
             return 0;
         }
         int r = add(lists, block_va - HS_GLIBC_CHUNK_HEAD, size_bytes);

@@ -23,6 +23,7 @@ struct hs_glibc_free_lists {
     struct hs_glibc_hidden *items; /* sorted by address after hs_glibc_free_lists_sort() */
     size_t count;
     size_t capacity;
+    uint32_t step_count; /* how many chunks were looked at; there is a limit */
     /* A list was longer than what is followed, or changed while it was followed: some free chunks
      * count as in use. */
     bool is_cut;

@@ -34,6 +34,7 @@ struct reading {
     struct hs_glibc_wanted wanted; /* chunks that may contain the lists of a thread */
     struct walked *walked;
     size_t walked_count, walked_capacity;
+    const struct hs_address_space *space;
     struct hs_glibc_heap *heap;
 };
 
@@ -80,6 +81,19 @@ static int walk_piece(struct reading *reading, uint64_t range_va,
     return r < 0 ? r : hs_va_ranges_add(&reading->heap->arenas, range_va, piece->end_va);
 }
 
+/* Is it memory of the process, and so small that it can be memory of malloc's? */
+static bool is_mapped(const struct reading *reading, uint64_t start_va, uint64_t end_va)
+{
+    const struct hs_mapping *first = hs_address_space_find(reading->space, start_va);
+    const struct hs_mapping *last = hs_address_space_find(reading->space, end_va - 1);
+    for (; first && last && first < last; first++) {
+        if (first[1].start_va != first->end_va) {
+            return false;
+        }
+    }
+    return first && last && start_va < end_va;
+}
+
 static int walk_main(struct reading *reading, const struct hs_glibc_arena *arena)
 {
     uint64_t end_va = arena->top_va + arena->top_bytes;
@@ -93,7 +107,8 @@ static int walk_main(struct reading *reading, const struct hs_glibc_arena *arena
         .has_top = true,
         .top_va = arena->top_va,
     };
-    return walk_piece(reading, piece.start_va, &piece);
+    return is_mapped(reading, piece.start_va, end_va) ? walk_piece(reading, piece.start_va, &piece)
+                                                      : -EPROTO;
 }
 
 /* Walks over the heaps of another arena: from the one with its top back to the first. */
@@ -116,7 +131,10 @@ static int walk_heaps(struct reading *reading, const struct hs_glibc_arena *aren
             .has_top = i == 0,
             .top_va = arena->top_va,
         };
-        int r = piece.start_va < piece.end_va ? walk_piece(reading, heap_va, &piece) : -EPROTO;
+        int r = piece.start_va < piece.end_va && reading->walked_count < HEAPS_MAX &&
+                        is_mapped(reading, heap_va, piece.end_va)
+                    ? walk_piece(reading, heap_va, &piece)
+                    : -EPROTO;
         if (r < 0) {
             return r;
         }
@@ -146,15 +164,35 @@ static int walk_arenas(struct reading *reading)
     return 0;
 }
 
+static int compare_ranges(const void *a, const void *b)
+{
+    const struct hs_va_range *left = a, *right = b;
+    return left->start_va < right->start_va ? -1 : left->start_va > right->start_va;
+}
+
+static int compare_walked(const void *a, const void *b)
+{
+    const struct walked *left = a, *right = b;
+    return left->piece.start_va < right->piece.start_va
+               ? -1
+               : left->piece.start_va > right->piece.start_va;
+}
+
+/* The pieces are sorted. */
 static const struct walked *find_walked(const struct reading *reading, uint64_t va)
 {
-    for (size_t i = 0; i < reading->walked_count; i++) {
-        const struct hs_glibc_piece *piece = &reading->walked[i].piece;
-        if (va >= piece->start_va && va < piece->end_va) {
-            return &reading->walked[i];
+    size_t low = 0, high = reading->walked_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (reading->walked[middle].piece.end_va <= va) {
+            low = middle + 1;
+        } else {
+            high = middle;
         }
     }
-    return NULL;
+    return low < reading->walked_count && reading->walked[low].piece.start_va <= va
+               ? &reading->walked[low]
+               : NULL;
 }
 
 static void subtract(struct hs_malloc_sum *sum, const struct hs_malloc_sum *less)
@@ -173,6 +211,9 @@ static int count_cached(struct reading *reading)
     struct hs_malloc_sum *sums = reading->heap->space.sums;
     struct hs_malloc_sum *cached_sum = &sums[HS_MALLOC_CACHED];
     int r = 0;
+    if (reading->walked_count > 1) {
+        qsort(reading->walked, reading->walked_count, sizeof(reading->walked[0]), compare_walked);
+    }
     for (size_t i = 0; i < reading->wanted.count && r == 0; i++) {
         r = hs_glibc_free_lists_add_thread(&reading->window, &reading->links,
                                            reading->wanted.chunk_va[i], &cached);
@@ -185,21 +226,20 @@ static int count_cached(struct reading *reading)
         }
     }
     subtract(&sums[HS_MALLOC_IN_USE], cached_sum);
-    reading->heap->is_free_cut |= cached.is_cut;
+    reading->heap->is_free_cut |= cached.is_cut || reading->wanted.is_cut;
     hs_glibc_free_lists_deinit(&cached);
     return r;
 }
 
-static int count_mmapped(struct reading *reading, const struct hs_address_space *space,
-                         const struct hs_glibc_place *place)
+static int count_mmapped(struct reading *reading, const struct hs_glibc_place *place)
 {
     const struct hs_glibc_arena *arena = &reading->arenas.items[0];
     struct hs_glibc_heap *heap = reading->heap;
     uint64_t sum_bytes =
         hs_glibc_mmapped_bytes(&reading->window, place->data_va, place->data_end_va,
                                arena->top_va + arena->top_bytes - arena->system_bytes);
-    int r = hs_glibc_mmapped_find(&reading->window, reading->pagemap_fd, space, &heap->arenas,
-                                  sum_bytes, &heap->mmapped);
+    int r = hs_glibc_mmapped_find(&reading->window, reading->pagemap_fd, reading->space,
+                                  &heap->arenas, sum_bytes, &heap->mmapped);
     for (size_t i = 0; i < heap->mmapped.count && r == 0; i++) {
         const struct hs_va_range *range = &heap->mmapped.items[i];
         struct hs_residency residency;
@@ -213,8 +253,21 @@ static int count_mmapped(struct reading *reading, const struct hs_address_space 
     return r;
 }
 
-static int read_heap(struct reading *reading, const struct hs_address_space *space,
-                     const struct hs_glibc_place *place)
+/* Two arenas of one piece of memory are no arenas. */
+static bool are_apart(struct hs_va_ranges *ranges)
+{
+    if (ranges->count > 1) {
+        qsort(ranges->items, ranges->count, sizeof(ranges->items[0]), compare_ranges);
+    }
+    for (size_t i = 1; i < ranges->count; i++) {
+        if (ranges->items[i].start_va < ranges->items[i - 1].end_va) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static int read_heap(struct reading *reading, const struct hs_glibc_place *place)
 {
     uint64_t main_va = hs_glibc_arena_find(&reading->window, place->data_va, place->data_end_va);
     if (main_va == 0) {
@@ -222,8 +275,9 @@ static int read_heap(struct reading *reading, const struct hs_address_space *spa
     }
     int r = hs_glibc_arenas_read(&reading->window, main_va, &reading->arenas);
     r = r == 0 ? walk_arenas(reading) : r;
+    r = r == 0 && !are_apart(&reading->heap->arenas) ? -EPROTO : r;
     r = r == 0 ? count_cached(reading) : r;
-    return r == 0 ? count_mmapped(reading, space, place) : r;
+    return r == 0 ? count_mmapped(reading, place) : r;
 }
 
 static void end_reading(struct reading *reading)
@@ -253,7 +307,7 @@ int hs_glibc_heap_read(pid_t pid, const struct hs_address_space *space,
                        const struct hs_glibc_place *place, struct hs_glibc_heap *ret_heap)
 {
     struct hs_glibc_heap heap = { .is_free_cut = false };
-    struct reading reading = { .heap = &heap, .pagemap_fd = -1 };
+    struct reading reading = { .space = space, .heap = &heap, .pagemap_fd = -1 };
     if (!hs_glibc_links_of(place->major, place->minor, &reading.links)) {
         return -ENOTSUP;
     }
@@ -263,7 +317,8 @@ int hs_glibc_heap_read(pid_t pid, const struct hs_address_space *space,
         return r;
     }
     r = reading.pagemap_fd = open_pagemap(pid);
-    r = r >= 0 ? read_heap(&reading, space, place) : r;
+    r = r >= 0 ? read_heap(&reading, place) : r;
+    r = r == -EFBIG ? -EPROTO : r;
     end_reading(&reading);
     if (r < 0) {
         hs_glibc_heap_deinit(&heap);

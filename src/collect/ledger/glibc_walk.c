@@ -27,7 +27,7 @@ struct walk {
     const struct hs_residency *residency;
     const struct hs_glibc_piece *piece;
     const struct hs_glibc_hidden *fast; /* the next one */
-    const struct hs_glibc_hidden *fast_end;
+    size_t fast_left;
     struct hs_glibc_wanted *wanted;
     struct hs_malloc_space *space;
     /* Neighbours of one state, whose pages are not looked up yet. */
@@ -129,6 +129,10 @@ static bool read_sane_head(struct walk *walk, uint64_t va, uint64_t prev_bytes,
 
 static void keep_wanted(struct hs_glibc_wanted *wanted, uint64_t va)
 {
+    if (wanted->count >= HS_GLIBC_WANTED_MAX) {
+        wanted->is_cut = true;
+        return;
+    }
     int r = hs_array_reserve(&wanted->chunk_va, &wanted->capacity, wanted->count + 1,
                              sizeof(wanted->chunk_va[0]));
     if (r == 0) {
@@ -141,10 +145,11 @@ static void keep_wanted(struct hs_glibc_wanted *wanted, uint64_t va)
 /* The state of a chunk that looks as if it were in use. */
 static enum hs_malloc_state state_in_use(struct walk *walk, uint64_t va, uint64_t size_bytes)
 {
-    while (walk->fast < walk->fast_end && walk->fast->va < va) {
+    while (walk->fast_left > 0 && walk->fast->va < va) {
         walk->fast++;
+        walk->fast_left--;
     }
-    if (walk->fast < walk->fast_end && walk->fast->va == va) {
+    if (walk->fast_left > 0 && walk->fast->va == va) {
         return HS_MALLOC_FAST;
     }
     if (size_bytes == walk->wanted->size_bytes) {
@@ -193,7 +198,7 @@ void hs_glibc_walk(struct hs_remote_window *window, const struct hs_residency *r
         .residency = residency,
         .piece = piece,
         .fast = fast,
-        .fast_end = fast + fast_count,
+        .fast_left = fast_count,
         .wanted = wanted,
         .space = space,
         .run_state = HS_MALLOC_IN_USE,

@@ -41,12 +41,15 @@ struct hs_glibc_hidden {
     uint32_t size_bytes;
 };
 
+#define HS_GLIBC_WANTED_MAX 100000U
+
 /* Chunks of one size in which the caller is interested. */
 struct hs_glibc_wanted {
     uint64_t size_bytes;
     uint64_t *chunk_va; /* those in use; the caller frees the array */
     size_t count, capacity;
-    int err; /* 0, or -ENOMEM: chunks are missing */
+    bool is_cut; /* there are more than HS_GLIBC_WANTED_MAX */
+    int err;     /* 0, or -ENOMEM: chunks are missing */
 };
 
 /* Adds the chunks of a piece to *space. `fast` are chunks in fast lists, sorted by address. */

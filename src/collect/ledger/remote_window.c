@@ -56,6 +56,10 @@ void hs_remote_window_forget(struct hs_remote_window *window)
 
 HS_COLD static bool move_to(struct hs_remote_window *window, uint64_t va)
 {
+    if (window->copied_bytes >= HS_REMOTE_COPY_BYTES_MAX) {
+        window->byte_count = 0;
+        return false;
+    }
     /* A piece that crosses the end of a mapping is copied up to there. */
     window->start_va = va & ~(PIECE_BYTES - 1);
     ssize_t got = copy(window->pid, window->start_va, window->bytes, PIECE_BYTES);

@@ -10,9 +10,12 @@
  * a walk in the order of addresses makes one system call for each piece, and what it sees of one
  * piece is of about one moment; the process runs on.
  *
+ * A window copies at most HS_REMOTE_COPY_BYTES_MAX in its life, because a process can make tables
+ * that take hours to walk over.
+ *
  * Trust     the bytes come from another process: nothing here interprets them.
  * Threads   one.
- * Fails     false where there is no memory; -errno from opening: -EPERM when heapscope may not,
+ * Fails     false where there is no memory, and when the window has copied enough; -errno from opening: -EPERM when heapscope may not,
  *           -ESRCH when the process is gone, -ENOMEM.
  */
 #pragma once
@@ -22,15 +25,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define HS_REMOTE_PAGES_MAX 256U
+#define HS_REMOTE_PAGES_MAX      256U
+#define HS_REMOTE_COPY_BYTES_MAX (UINT64_C(4) << 30)
 
 struct hs_remote_window {
     pid_t pid;
     uint8_t *bytes;
-    uint64_t start_va;   /* of bytes[0] */
-    uint64_t byte_count; /* that are there; less than the capacity where the memory ends */
-    /* Bytes of the target that were copied so far: a measure of the time that reading takes. */
-    uint64_t copied_bytes;
+    uint64_t start_va;     /* of bytes[0] */
+    uint64_t byte_count;   /* that are there; less than the capacity where the memory ends */
+    uint64_t copied_bytes; /* so far */
 };
 
 /* Checks that heapscope may read the process's memory. Returns 0, or see Fails. */
