@@ -98,6 +98,46 @@ static struct hs_check_row *judge_peak(struct hs_check *check)
     return row;
 }
 
+/*
+ * The limit on resident memory. Of several processes it is not known what was resident at one
+ * moment: at least what one of them had, and at most the sum.
+ */
+static struct hs_check_row *judge_rss(struct hs_check *check)
+{
+    const struct hs_selection *s = &check->selection;
+    const char *name = hs_limit_names[HS_LIMIT_RSS];
+    double largest = 0, sum = 0;
+    uint32_t known_count = 0;
+    for (uint32_t i = 0; i < s->dump_count; i++) {
+        double bytes = (double)s->profile->dumps[s->dumps[i]].rss_peak_bytes;
+        known_count += bytes > 0;
+        largest = bytes > largest ? bytes : largest;
+        sum += bytes;
+    }
+    if (known_count < s->dump_count || known_count == 0) {
+        return put_without(check, name, "resident memory",
+                           "the file does not say how much was resident");
+    }
+    char low[HS_FORMAT_INTERVAL_BYTES], high[HS_FORMAT_INTERVAL_BYTES];
+    struct hs_buf figure = HS_BUF_INIT;
+    hs_format_value(low, false, largest);
+    hs_format_value(high, false, sum);
+    hs_buf_printf(&figure, known_count > 1 ? "%s to %s" : "%s", low, high);
+    const struct hs_measured measured = {
+        .what = "most resident memory",
+        .figure = hs_buf_text(&figure),
+        .value = largest,
+        .low = largest,
+        .high = sum,
+        .limit = check->limits->by[HS_LIMIT_RSS].value,
+        .doubt = "which contains the limit: what was resident in several processes at one moment "
+                 "is only known to lie in this range",
+    };
+    struct hs_check_row *row = figure.err ? NULL : hs_check_put(check, name, &measured);
+    hs_buf_deinit(&figure);
+    return row;
+}
+
 /* Why a limit on live memory cannot be judged; NULL: it can. */
 static const char *why_no_live(const struct hs_selection *s)
 {
@@ -140,6 +180,9 @@ static int judge_totals(struct hs_check *check)
     }
     if (limits[HS_LIMIT_PEAK].is_set && is_put) {
         is_put = judge_peak(check) != NULL;
+    }
+    if (limits[HS_LIMIT_RSS].is_set && is_put) {
+        is_put = judge_rss(check) != NULL;
     }
     if (limits[HS_LIMIT_ALLOCS].is_set && is_put) {
         is_put =

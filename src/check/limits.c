@@ -15,9 +15,13 @@
 #define GROWTH_PERCENT_MAX 1e9
 
 const char *const hs_limit_names[HS_LIMIT_N] = {
-    [HS_LIMIT_LIVE] = "max-live",     [HS_LIMIT_PEAK] = "max-peak",
-    [HS_LIMIT_LEAK] = "max-leak",     [HS_LIMIT_LEAK_STACK] = "max-leak-stack",
-    [HS_LIMIT_ALLOCS] = "max-allocs", [HS_LIMIT_GROWTH] = "max-growth",
+    [HS_LIMIT_LIVE] = "max-live",
+    [HS_LIMIT_PEAK] = "max-peak",
+    [HS_LIMIT_RSS] = "max-rss",
+    [HS_LIMIT_LEAK] = "max-leak",
+    [HS_LIMIT_LEAK_STACK] = "max-leak-stack",
+    [HS_LIMIT_ALLOCS] = "max-allocs",
+    [HS_LIMIT_GROWTH] = "max-growth",
 };
 
 void hs_limits_deinit(struct hs_limits *limits)
@@ -187,8 +191,8 @@ static int set_by_kind(struct hs_limits *limits, enum hs_limit_kind kind, const 
 static int fail_unknown(const char *name, struct hs_text_error *error)
 {
     static const char *const names[] = {
-        "max-live", "max-peak", "max-leak", "max-leak-stack", "max-allocs", "max-growth",
-        "stack",    "heap",     "against",  "suppressions",   "strict",
+        "max-live",   "max-peak", "max-rss", "max-leak", "max-leak-stack", "max-allocs",
+        "max-growth", "stack",    "heap",    "against",  "suppressions",   "strict",
     };
     const char *near = hs_suggest_nearest(name, names, HS_COUNT_OF(names));
     return hs_text_error_set(error, 0, "'%s' is not a limit%s%s%s", name,
@@ -231,10 +235,11 @@ int hs_limits_are_whole(const struct hs_limits *limits, struct hs_text_error *re
         return hs_text_error_set(ret_error, 0, "--against and --max-growth belong together");
     }
     if (!has_any) {
-        return hs_text_error_set(ret_error, 0,
-                                 "no limit was given: --max-live, --max-peak, --max-leak, "
-                                 "--max-leak-stack, --max-allocs, --stack, --max-growth or "
-                                 "--limits");
+        return hs_text_error_set(
+            ret_error, 0,
+            "no limit was given: --max-live, --max-peak, --max-rss, "
+            "--max-leak, --max-leak-stack, --max-allocs, --stack, --max-growth or "
+            "--limits");
     }
     if (limits->suppression_count > 0 && !is_about_leaks) {
         return hs_text_error_set(ret_error, 0,

@@ -34,6 +34,7 @@
 enum hs_limit_kind {
     HS_LIMIT_LIVE,
     HS_LIMIT_PEAK,
+    HS_LIMIT_RSS,
     HS_LIMIT_LEAK,
     HS_LIMIT_LEAK_STACK,
     HS_LIMIT_ALLOCS,

@@ -129,6 +129,7 @@ int hs_diff_write_json(const struct hs_diff *diff, const struct hs_diff_options 
     write_change(diff, &json, &diff->total);
     hs_json_close(&json, '}');
     hs_json_kv_double(&json, "scale", diff->scale);
+    err = err ? err : hs_diff_json_ledger(options, &json);
     write_processes(diff, &json);
     err = err ? err : write_functions(diff, &json);
     if (err == 0) {

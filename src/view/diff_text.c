@@ -153,6 +153,7 @@ int hs_diff_write_text(const struct hs_diff *diff, const struct hs_diff_options 
         return err;
     }
     hs_diff_write_head(diff, options, buf);
+    err = hs_diff_write_ledger(options, buf);
     if (hs_diff_has_processes(diff)) {
         write_processes(diff, options, buf);
     }
@@ -170,7 +171,7 @@ int hs_diff_write_text(const struct hs_diff *diff, const struct hs_diff_options 
             count, rint(0.05 * count));
     }
     free(order);
-    return buf->err;
+    return err ? err : buf->err;
 }
 
 struct child {

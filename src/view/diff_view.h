@@ -48,6 +48,13 @@ int hs_diff_write_svg(const struct hs_diff *diff, const struct hs_diff_options *
 void hs_diff_write_head(const struct hs_diff *diff, const struct hs_diff_options *options,
                         struct hs_buf *buf);
 
+/* What of the resident memory changed; nothing when a process of one side has no ledger. Returns 0
+ * or -errno. */
+int hs_diff_write_ledger(const struct hs_diff_options *options, struct hs_buf *buf);
+struct hs_json;
+/* The same as the field "resident" of the open object. */
+int hs_diff_json_ledger(const struct hs_diff_options *options, struct hs_json *json);
+
 struct hs_table;
 
 struct hs_diff_table_end {

@@ -208,14 +208,9 @@ int hs_report_write_ledger(struct hs_report *report)
 
 /* --- in one sentence -------------------------------------------------------------------------- */
 
-struct part {
-    const char *words;
-    uint64_t rss_bytes;
-};
-
 static int compare_parts(const void *a, const void *b)
 {
-    const struct part *x = a, *y = b;
+    const struct hs_ledger_part *x = a, *y = b;
     return x->rss_bytes > y->rss_bytes ? -1 : x->rss_bytes < y->rss_bytes;
 }
 
@@ -224,26 +219,12 @@ static int compare_parts(const void *a, const void *b)
 
 static void add_parts(const struct hs_ledger_sums *sums, struct hs_buf *text)
 {
-    const struct hs_ledger_sum *k = sums->kinds;
-    struct part parts[] = {
-        { "blocks from malloc",
-          k[HS_LEDGER_MALLOC_USED].rss_bytes + k[HS_LEDGER_MALLOC_LARGE].rss_bytes },
-        { "memory that malloc keeps free",
-          k[HS_LEDGER_MALLOC_BINNED].rss_bytes + k[HS_LEDGER_MALLOC_FAST].rss_bytes +
-              k[HS_LEDGER_MALLOC_CACHED].rss_bytes + k[HS_LEDGER_MALLOC_TOP].rss_bytes },
-        { "other anonymous mappings", k[HS_LEDGER_ANONYMOUS].rss_bytes +
-                                          k[HS_LEDGER_BRK].rss_bytes +
-                                          k[HS_LEDGER_MALLOC_UNREAD].rss_bytes },
-        { "shared memory", k[HS_LEDGER_SHARED].rss_bytes },
-        { "stacks", k[HS_LEDGER_STACK].rss_bytes },
-        { "code and data of modules", k[HS_LEDGER_CODE].rss_bytes + k[HS_LEDGER_DATA].rss_bytes },
-        { "mapped files", k[HS_LEDGER_FILE].rss_bytes },
-        { "heapscope's own memory", k[HS_LEDGER_RECORDER].rss_bytes },
-    };
+    struct hs_ledger_part parts[HS_LEDGER_PARTS];
     char size[HS_HUMAN_BYTES];
     uint64_t rest_bytes = sums->all.rss_bytes;
-    qsort(parts, HS_COUNT_OF(parts), sizeof(parts[0]), compare_parts);
-    for (size_t i = 0; i < HS_COUNT_OF(parts); i++) {
+    hs_ledger_parts_of(sums, parts);
+    qsort(parts, HS_LEDGER_PARTS, sizeof(parts[0]), compare_parts);
+    for (size_t i = 0; i < HS_LEDGER_PARTS; i++) {
         double least = PART_SHARE_MIN * (double)sums->all.rss_bytes;
         if (parts[i].rss_bytes == 0 || (double)parts[i].rss_bytes < least) {
             break;
@@ -253,7 +234,7 @@ static void add_parts(const struct hs_ledger_sums *sums, struct hs_buf *text)
                       hs_human_bytes(size, (double)parts[i].rss_bytes), parts[i].words);
     }
     if (rest_bytes > 0) {
-        hs_buf_printf(text, ", %s other", hs_human_bytes(size, (double)rest_bytes));
+        hs_buf_printf(text, ", %s of other kinds", hs_human_bytes(size, (double)rest_bytes));
     }
 }
 

@@ -128,3 +128,68 @@ def test_rss_is_alone(heapscope, tmp_path):
     for other in ("--json", "--tree", "--health"):
         done = heapscope("report", "--rss", other, tmp_path / "x")
         assert done.returncode == 2 and "--rss cannot be shown together with" in done.stderr and other in done.stderr
+
+
+def test_limit(run, heapscope, known, tmp_path):
+    program, file = known
+    done = run(["/bin/sh", "-c", 'sleep 0.2 | exec "$0" "$1"', program, file], "--no-follow", "--only", "known_memory*")
+    peak = next(p["rss_peak_bytes"] for p in done.report()["processes"])
+    assert peak > 25 * MIB
+    assert heapscope("check", "--strict", "--max-rss", peak, done.file).returncode == 0
+    failed = heapscope("check", "--max-rss", peak - 1, done.file)
+    assert failed.returncode == 1 and "most resident memory: " in failed.stdout
+    limits = tmp_path / "limits"
+    limits.write_text("max-rss 1M\n")
+    assert heapscope("check", "--limits", limits, done.file).returncode == 1
+
+
+def test_limit_of_several(run, heapscope):
+    """What was resident at one moment is only known to lie between the most of one and the sum."""
+    done = run(["/bin/sh", "-c", "sleep 0.1; sleep 0.1; exit 0"])
+    peaks = [p["rss_peak_bytes"] for p in done.report()["processes"]]
+    assert len(peaks) > 1
+    for limit, options, status, words in (
+            (sum(peaks), ["--strict"], 0, "passed"), (max(peaks), [], 0, "uncertain"), (max(peaks), ["--strict"], 1, "uncertain"),
+            (max(peaks) - 1, [], 1, "FAILED")):
+        said = heapscope("check", "--max-rss", limit, *options, done.file)
+        assert said.returncode == status and words in said.stdout, said.stdout
+
+
+def test_limit_without_a_figure(heapscope, tmp_path):
+    folded = tmp_path / "x.folded"
+    folded.write_text("main;work 100\n")
+    done = heapscope("check", "--max-rss", "1G", folded)
+    assert done.returncode == 1 and "the file does not say how much was resident" in done.stdout
+
+
+GROWS = """import sys
+kept = [bytes(1000) for i in range(20000)]
+print("ready", flush=True)
+sys.stdin.readline()
+kept = kept[::8]
+print("freed", flush=True)
+sys.stdin.readline()"""
+
+
+def test_difference(heapscope, dist, tmp_path):
+    """Memory that was freed in small pieces stays resident: malloc keeps it."""
+    first, second = tmp_path / "first.pftrace", tmp_path / "second.pftrace"
+    with running("/usr/bin/python3", "-c", GROWS) as process:
+        recording = subprocess.Popen([dist / "bin" / "heapscope", "attach", str(process.pid), "-q", "-o",
+                                      tmp_path / "x.pftrace"], env=clean_env())
+        wait_until(lambda: heapscope("snapshot", "-p", process.pid, "-o", first).returncode == 0)
+        process.stdin.write("\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "freed\n"
+        done = heapscope("snapshot", "-p", process.pid, "-o", second)
+        recording.send_signal(signal.SIGINT)
+        recording.wait(60)
+        assert done.returncode == 0, done.stderr
+    said = heapscope("diff", first, second).stdout
+    part = said[said.index("Resident memory"):]
+    assert re.search(r"\+1[67]\.\d MiB +memory that malloc keeps free", part), said
+    assert re.search("\N{MINUS SIGN}1[67]\\.\\d MiB +blocks from malloc", part), said
+    resident = json.loads(heapscope("diff", "--json", first, second).stdout)["resident"]
+    parts = {row["name"]: row["after_bytes"] - row["before_bytes"] for row in resident["parts"]}
+    assert 16 * MIB < parts["memory that malloc keeps free"] < 18 * MIB
+    assert abs(resident["after_bytes"] - resident["before_bytes"]) < MIB

@@ -15,8 +15,8 @@
  *
  * Trust     the bytes come from another process: nothing here interprets them.
  * Threads   one.
- * Fails     false where there is no memory, and when the window has copied enough; -errno from opening: -EPERM when heapscope may not,
- *           -ESRCH when the process is gone, -ENOMEM.
+ * Fails     false where there is no memory, and when the window has copied enough; -errno from
+ *           opening: -EPERM when heapscope may not, -ESRCH when the process is gone, -ENOMEM.
  */
 #pragma once
 

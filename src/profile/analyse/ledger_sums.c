@@ -130,6 +130,34 @@ int hs_ledger_sums_of(const struct hs_selection *selection, bool is_rss_peak,
     return 0;
 }
 
+void hs_ledger_parts_of(const struct hs_ledger_sums *sums,
+                        struct hs_ledger_part ret_parts[HS_LEDGER_PARTS])
+{
+    static const struct {
+        const char *words;
+        enum hs_ledger_kind kinds[4]; /* HS_LEDGER_UNKNOWN: no further one */
+    } parts[HS_LEDGER_PARTS] = {
+        { "blocks from malloc", { HS_LEDGER_MALLOC_USED, HS_LEDGER_MALLOC_LARGE } },
+        { "memory that malloc keeps free",
+          { HS_LEDGER_MALLOC_BINNED, HS_LEDGER_MALLOC_FAST, HS_LEDGER_MALLOC_CACHED,
+            HS_LEDGER_MALLOC_TOP } },
+        { "other anonymous mappings",
+          { HS_LEDGER_ANONYMOUS, HS_LEDGER_BRK, HS_LEDGER_MALLOC_UNREAD } },
+        { "shared memory", { HS_LEDGER_SHARED } },
+        { "stacks", { HS_LEDGER_STACK } },
+        { "code and data of modules", { HS_LEDGER_CODE, HS_LEDGER_DATA } },
+        { "mapped files", { HS_LEDGER_FILE } },
+        { "heapscope's own memory", { HS_LEDGER_RECORDER } },
+        { "other", { HS_LEDGER_MALLOC_INTERNAL, HS_LEDGER_KERNEL } },
+    };
+    for (size_t i = 0; i < HS_LEDGER_PARTS; i++) {
+        ret_parts[i] = (struct hs_ledger_part){ .words = parts[i].words };
+        for (size_t k = 0; k < 4 && parts[i].kinds[k] != HS_LEDGER_UNKNOWN; k++) {
+            ret_parts[i].rss_bytes += sums->kinds[parts[i].kinds[k]].rss_bytes;
+        }
+    }
+}
+
 void hs_ledger_sums_deinit(struct hs_ledger_sums *sums)
 {
     free(sums->lines);

@@ -39,6 +39,18 @@ struct hs_ledger_sums {
     struct hs_amount live;  /* of these processes, at the selected dumps */
 };
 
+/* The lines of a ledger in few parts, as one names them in a sentence. */
+#define HS_LEDGER_PARTS 9U
+struct hs_ledger_part {
+    const char *words; /* "blocks from malloc" */
+    uint64_t rss_bytes;
+};
+
+/* Fills the parts, always in the same order. They add up to the resident sum, except for what
+ * changed while the ledgers were read. */
+void hs_ledger_parts_of(const struct hs_ledger_sums *sums,
+                        struct hs_ledger_part ret_parts[HS_LEDGER_PARTS]);
+
 /* Adds up the ledgers at the selected dumps; or, `is_rss_peak`, those of the largest resident
  * sets. */
 int hs_ledger_sums_of(const struct hs_selection *selection, bool is_rss_peak,
