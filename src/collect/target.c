@@ -440,7 +440,6 @@ static int complete(const struct hs_target *target, struct hs_snapshot *snap,
     tell_widest_interval(target, snap);
     snap->is_from_startup &= !target->state.is_late;
     snap->rss_start_bytes = target->state.rss_start_bytes;
-    add_ledgers(target, now_ns, snap);
     *ret_snapshot = snap;
     return 0;
 }
@@ -456,7 +455,11 @@ static int capture(struct hs_target *target, uint64_t now_ns, hs_capture_open_fn
         hs_target_look(target, now_ns);
     }
     int r = hs_capture_opened(&target->region, process->has_ended, time_ns, on_open, ctx, &snap);
-    return r < 0 ? r : complete(target, snap, ret_snapshot);
+    r = r < 0 ? r : complete(target, snap, ret_snapshot);
+    if (r == 0) {
+        add_ledgers(target, now_ns, *ret_snapshot);
+    }
+    return r;
 }
 
 int hs_target_capture_saved(struct hs_target *target, int fd, struct hs_snapshot **ret_snapshot)

@@ -120,6 +120,7 @@ static int write_trace(struct hs_target *target, bool wants_names, uint64_t now_
                                                    .name_frames_ctx = &names };
     struct hs_trace_writer *writer = NULL;
     struct hs_snapshot *snap = NULL;
+    target->session.ledgers.is_asked_for = true;
     int r = hs_target_capture(target, now_ns, false, &snap);
     if (r < 0) {
         return r;

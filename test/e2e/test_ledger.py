@@ -82,8 +82,8 @@ def test_lines_are_the_memory(heapscope, report, known, tmp_path):
         now = rollup(process.pid)
     ledger = report(file)["ledger"]
     check_known(ledger)
-    # heapscope's library is still there, and its memory is not read any more.
-    assert abs(ledger["rss_bytes"] - now) <= 256 * 1024
+    # Pages of files come when they are read.
+    assert abs(ledger["rss_bytes"] - now) <= MIB
     words = heapscope("report", "--rss", file).stdout
     assert re.search(r"10\.\d MiB .* malloc: blocks that the program holds, in mappings of their own \(1 block", words)
     assert re.search(r"100\.0 % .*in all", words)
@@ -131,9 +131,8 @@ def test_rss_is_alone(heapscope, tmp_path):
 
 
 def test_limit(run, heapscope, known, tmp_path):
-    program, file = known
-    done = run(["/bin/sh", "-c", 'sleep 0.2 | exec "$0" "$1"', program, file], "--no-follow", "--only", "known_memory*")
-    peak = next(p["rss_peak_bytes"] for p in done.report()["processes"])
+    done = run([*known])
+    peak = done.report()["processes"][0]["rss_peak_bytes"]
     assert peak > 25 * MIB
     assert heapscope("check", "--strict", "--max-rss", peak, done.file).returncode == 0
     failed = heapscope("check", "--max-rss", peak - 1, done.file)
@@ -149,7 +148,8 @@ def test_limit_of_several(run, heapscope):
     peaks = [p["rss_peak_bytes"] for p in done.report()["processes"]]
     assert len(peaks) > 1
     for limit, options, status, words in (
-            (sum(peaks), ["--strict"], 0, "passed"), (max(peaks), [], 0, "uncertain"), (max(peaks), ["--strict"], 1, "uncertain"),
+            (sum(peaks), ["--strict"], 0, "passed"), (max(peaks), [], 0, "contains the limit"),
+            (max(peaks), ["--strict"], 1, "contains the limit"),
             (max(peaks) - 1, [], 1, "FAILED")):
         said = heapscope("check", "--max-rss", limit, *options, done.file)
         assert said.returncode == status and words in said.stdout, said.stdout

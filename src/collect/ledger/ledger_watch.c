@@ -70,9 +70,10 @@ void hs_ledger_watch_read(struct hs_ledger_watch *watch, pid_t pid, uint64_t now
     struct hs_ledger *ledger;
     bool is_recent =
         watch->last && now_ns < watch->last->time_mono_ns + RECENT_FACTOR * watch->last->cpu_ns;
-    if (!is_recent && hs_ledger_read(pid, &ledger) == 0) {
+    if ((!is_recent || watch->is_asked_for) && hs_ledger_read(pid, &ledger) == 0) {
         keep(watch, ledger);
     }
+    watch->is_asked_for = false;
 }
 
 void hs_ledger_watch_deinit(struct hs_ledger_watch *watch)

@@ -28,13 +28,14 @@ struct hs_ledger_watch {
     struct hs_ledger *last;     /* NULL: none was read */
     struct hs_ledger *rss_peak; /* of the largest resident set; NULL: none was read */
     uint64_t next_ns;           /* when to read again, if the resident set does not grow */
+    bool is_asked_for;          /* the next snapshot reads, however new the newest is */
 };
 
 /* Reads the ledger if that is due. `rss_bytes`: the resident set now, roughly. Returns when to call
  * again. */
 uint64_t hs_ledger_watch_look(struct hs_ledger_watch *watch, struct hs_ledger_allowance *allowance,
                               pid_t pid, uint64_t rss_bytes, uint64_t now_ns);
-/* For a snapshot: reads the ledger, unless it was read a moment ago. */
+/* For a snapshot: reads the ledger, unless one was read a moment ago and it was not asked for. */
 void hs_ledger_watch_read(struct hs_ledger_watch *watch, pid_t pid, uint64_t now_ns);
 /* Frees the ledgers. */
 void hs_ledger_watch_deinit(struct hs_ledger_watch *watch);
