@@ -44,7 +44,7 @@ struct hs_api_heap_v1 {
     uint32_t flags;       /* enum hs_api_heap_flag */
     uint32_t parent;      /* id of the heap in whose blocks it lies; 0: unknown (mostly malloc) */
     uint32_t client_heap; /* set by the client: what reports name; 0: not recorded by this client */
-    uint32_t reserved0;   /* the client's: how far it is with the heap */
+    uint32_t adoption;    /* the client's: how far it is with the heap */
     /* The client calls these, outside its locks, in a call of the library. */
     hs_api_callback_fn *on_enabled;
     void *enabled_data;

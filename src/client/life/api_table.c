@@ -21,7 +21,7 @@
 static struct hs_api_v1 *tables[TABLES_MAX];
 uint32_t hs_api_table_generation;
 
-/* How far the client is with a heap: hs_api_heap_v1.reserved0. */
+/* How far the client is with a heap: hs_api_heap_v1.adoption. */
 enum adoption {
     ADOPTION_NONE,
     ADOPTION_BEGUN, /* by a thread that blocks signals */
@@ -101,7 +101,7 @@ static void wait_for_adoption(const struct hs_api_heap_v1 *heap)
 {
     unsigned count = 0;
     /* ORDER api-adopted: client_heap. */
-    while (hs_load_acquire(&heap->reserved0) == ADOPTION_BEGUN && count++ < ADOPTION_WAITS) {
+    while (hs_load_acquire(&heap->adoption) == ADOPTION_BEGUN && count++ < ADOPTION_WAITS) {
         hs_sys_yield();
     }
 }
@@ -119,7 +119,7 @@ static void begin_adoption(struct hs_api_v1 *table, struct hs_api_heap_v1 *heap)
 {
     uint32_t expected = ADOPTION_NONE;
     /* ORDER api-adopted: what the thread wrote that took up the parent. */
-    if (!hs_cas_acq_rel(&heap->reserved0, &expected, ADOPTION_BEGUN)) {
+    if (!hs_cas_acq_rel(&heap->adoption, &expected, ADOPTION_BEGUN)) {
         wait_for_adoption(heap);
         return;
     }
@@ -132,7 +132,7 @@ static void begin_adoption(struct hs_api_v1 *table, struct hs_api_heap_v1 *heap)
     }
     hs_store_relaxed(&heap->client_heap, id);
     /* ORDER api-adopted: client_heap before it counts as known. */
-    hs_store_release(&heap->reserved0, ADOPTION_DONE);
+    hs_store_release(&heap->adoption, ADOPTION_DONE);
 }
 
 /* Has the program registered it, and does the client not know it yet? */
@@ -141,7 +141,7 @@ static bool is_new(const struct hs_api_heap_v1 *heap)
     /* ORDER api-heap: all that the program wrote before it registered the heap. */
     uint32_t flags = hs_load_acquire(&heap->flags);
     /* ORDER api-adopted: client_heap. */
-    return hs_load_acquire(&heap->reserved0) != ADOPTION_DONE &&
+    return hs_load_acquire(&heap->adoption) != ADOPTION_DONE &&
            (flags & HS_API_HEAP_REGISTERED) != 0;
 }
 
@@ -261,8 +261,8 @@ void hs_api_table_follow_fork(void)
         tables[i]->is_child = 1;
         for (unsigned k = 1; k < tables[i]->heap_count && k < HS_API_HEAPS; k++) {
             /* Most pages stay shared with the parent. */
-            if (tables[i]->heaps[k].reserved0 == ADOPTION_BEGUN) {
-                tables[i]->heaps[k].reserved0 = ADOPTION_NONE;
+            if (tables[i]->heaps[k].adoption == ADOPTION_BEGUN) {
+                tables[i]->heaps[k].adoption = ADOPTION_NONE;
             }
         }
     }
