@@ -6,6 +6,7 @@
  * would be. The last byte chooses the release of the C library. A walk over all of it must count
  * each byte in one state.
  */
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +40,12 @@ static void walk(struct hs_remote_window *window, const struct hs_glibc_links *l
         .has_top = true,
         .top_va = BASE + size / 32 * 16,
     };
-    struct hs_residency residency = { 0 };
+    struct hs_residency residency;
+    int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || hs_residency_read(fd, piece.start_va, piece.end_va, &residency) < 0) {
+        close(fd);
+        return;
+    }
     struct hs_glibc_wanted wanted = { .size_bytes = links->thread_chunk_bytes };
     struct hs_glibc_free_lists lists = { 0 };
     struct hs_malloc_space space = { 0 };
@@ -53,7 +59,9 @@ static void walk(struct hs_remote_window *window, const struct hs_glibc_links *l
         hs_glibc_free_lists_add_thread(window, links, wanted.chunk_va[i], &lists);
     }
     hs_glibc_free_lists_deinit(&lists);
+    hs_residency_deinit(&residency);
     free(wanted.chunk_va);
+    close(fd);
 }
 
 static void read_heap(const struct hs_address_space *space, unsigned minor, size_t size)

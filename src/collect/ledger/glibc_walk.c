@@ -204,7 +204,11 @@ void hs_glibc_walk(struct hs_remote_window *window, const struct hs_residency *r
         .run_state = HS_MALLOC_IN_USE,
         .run_va = piece->start_va,
     };
+    hs_remote_window_forget(window);
+    window->residency = residency;
     uint64_t end_va = walk_chunks(&walk);
+    window->residency = NULL;
+    hs_remote_window_forget(window);
     HS_ASSERT(end_va <= piece->end_va);
     end_run(&walk, end_va);
     if (walk.trim_va != 0) {

@@ -60,15 +60,15 @@ HS_COLD static bool move_to(struct hs_remote_window *window, uint64_t va)
         window->byte_count = 0;
         return false;
     }
-    /* A piece that crosses the end of a mapping is copied up to there. */
-    window->start_va = va & ~(PIECE_BYTES - 1);
-    ssize_t got = copy(window->pid, window->start_va, window->bytes, PIECE_BYTES);
-    if (got < 0 || window->start_va + (uint64_t)got <= va) {
-        /* The piece begins before the mapping does. */
-        window->start_va = va & ~(PAGE_BYTES - 1);
-        got = copy(window->pid, window->start_va, window->bytes,
-                   PIECE_BYTES - (window->start_va & (PIECE_BYTES - 1)));
+    window->start_va = va & ~(PAGE_BYTES - 1);
+    uint64_t end_va = window->start_va + PIECE_BYTES;
+    if (window->residency) {
+        end_va = hs_residency_run_end(window->residency, window->start_va, end_va);
     }
+    /* A piece that crosses the end of a mapping is copied up to there. */
+    ssize_t got = end_va > window->start_va ? copy(window->pid, window->start_va, window->bytes,
+                                                   end_va - window->start_va)
+                                            : 0;
     window->byte_count = got > 0 ? (uint64_t)got : 0;
     window->copied_bytes += window->byte_count;
     return window->byte_count > 0;

@@ -13,6 +13,9 @@
  * A window copies at most HS_REMOTE_COPY_BYTES_MAX in its life, because a process can make tables
  * that take hours to walk over.
  *
+ * Where the window knows what is resident, it copies only that: reading must not change what the
+ * process has in memory.
+ *
  * Trust     the bytes come from another process: nothing here interprets them.
  * Threads   one.
  * Fails     false where there is no memory, and when the window has copied enough; -errno from
@@ -25,6 +28,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "collect/ledger/residency.h"
+
 #define HS_REMOTE_PAGES_MAX      256U
 #define HS_REMOTE_COPY_BYTES_MAX (UINT64_C(4) << 30)
 
@@ -34,6 +39,9 @@ struct hs_remote_window {
     uint64_t start_va;     /* of bytes[0] */
     uint64_t byte_count;   /* that are there; less than the capacity where the memory ends */
     uint64_t copied_bytes; /* so far */
+    /* Where the window may read; NULL: everywhere. Reading a page that is in swap would bring it
+     * back, and reading one that was never written would map a page of zeros. */
+    const struct hs_residency *residency;
 };
 
 /* Checks that heapscope may read the process's memory. Returns 0, or see Fails. */

@@ -202,6 +202,20 @@ uint64_t hs_residency_next(const struct hs_residency *residency, uint64_t va)
     return UINT64_MAX;
 }
 
+uint64_t hs_residency_run_end(const struct hs_residency *residency, uint64_t start_va,
+                              uint64_t end_va)
+{
+    uint64_t va = start_va;
+    while (va >= residency->start_va && va < end_va) {
+        uint64_t page = (va - residency->start_va) / PAGE_BYTES;
+        if (page >= residency->page_count || !is_set(residency->present, page)) {
+            break;
+        }
+        va = residency->start_va + (page + 1) * PAGE_BYTES;
+    }
+    return va < end_va ? va : end_va;
+}
+
 static uint64_t sum_bytes(const struct hs_residency *residency, const uint64_t *words,
                           const uint32_t *before, uint64_t start_va, uint64_t end_va)
 {

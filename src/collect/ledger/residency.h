@@ -39,6 +39,11 @@ void hs_residency_deinit(struct hs_residency *residency);
 /* The first resident page at or behind `va`; UINT64_MAX: there is none in the range. */
 uint64_t hs_residency_next(const struct hs_residency *residency, uint64_t va);
 
+/* Where the resident pages from `start_va` on end, at most `end_va`; `start_va`: it is not in a
+ * resident page of the range. */
+uint64_t hs_residency_run_end(const struct hs_residency *residency, uint64_t start_va,
+                              uint64_t end_va);
+
 /* Bytes of [start_va, end_va) that lie in resident pages; 0 outside of the range that was read. */
 uint64_t hs_residency_bytes(const struct hs_residency *residency, uint64_t start_va,
                             uint64_t end_va);
