@@ -7,9 +7,10 @@
 
 #include "collect/ledger/ledger_read.h"
 
-#define SHARE       200U               /* of the time that passes, one part is for ledgers */
-#define CREDIT_NS   UINT64_C(20000000) /* with which the collector begins */
-#define FIRST_NS    UINT64_C(20000000) /* most processes end earlier */
+#define SHARE     200U              /* of the time that passes, one part is for ledgers */
+#define CREDIT_NS UINT64_C(2000000) /* with which the collector begins */
+/* Most processes end earlier, and would notice the milliseconds that a ledger takes. */
+#define FIRST_NS    UINT64_C(250000000)
 #define PERIOD_NS   UINT64_C(1000000000)
 #define GROWN_SHARE 16U /* a resident set that grew by 1/16 is a reason to read */
 #define RETRY_NS    UINT64_C(50000000)
