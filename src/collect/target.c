@@ -477,6 +477,7 @@ void hs_target_capture_close(struct hs_target *target)
 int hs_target_capture(struct hs_target *target, uint64_t now_ns, bool is_final,
                       struct hs_snapshot **ret_snapshot)
 {
+    target->session.ledgers.is_asked_for |= is_final;
     int r = capture(target, now_ns, NULL, NULL, ret_snapshot);
     if (r == 0) {
         describe_end(&target->process, is_final, *ret_snapshot);

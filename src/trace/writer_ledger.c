@@ -63,10 +63,14 @@ static int fill(const struct hs_ledger *ledger, bool is_rss_peak, Hs__Pb__HsLedg
     return 0;
 }
 
-int hs_writer_ledgers_fill(const struct hs_snapshot *snap, struct hs_ledger_packets *packets,
-                           Hs__Pb__HsDump *out)
+int hs_writer_ledgers_fill(const struct hs_snapshot *snap, struct hs_written_process *process,
+                           struct hs_ledger_packets *packets, Hs__Pb__HsDump *out)
 {
     const struct hs_ledger *ledgers[] = { snap->ledger, snap->rss_peak_ledger };
+    if (snap->ledger && snap->ledger->time_mono_ns == process->ledger_time_ns) {
+        return 0; /* readers keep those of the dump before */
+    }
+    process->ledger_time_ns = snap->ledger ? snap->ledger->time_mono_ns : 0;
     out->ledgers = packets->pointers;
     for (size_t i = 0; i < HS_COUNT_OF(ledgers); i++) {
         if (ledgers[i]) {

@@ -17,8 +17,8 @@ struct hs_ledger_packets {
     char **names[2];
 };
 
-/* Puts the ledgers of the dump into `out`. They point into `packets` and the snapshot. The caller
- * deinits `packets`. */
-int hs_writer_ledgers_fill(const struct hs_snapshot *snap, struct hs_ledger_packets *packets,
-                           Hs__Pb__HsDump *out);
+/* Puts the ledgers of the dump into `out`, unless the process's dump before it has the same. They
+ * point into `packets` and the snapshot. The caller deinits `packets`. */
+int hs_writer_ledgers_fill(const struct hs_snapshot *snap, struct hs_written_process *process,
+                           struct hs_ledger_packets *packets, Hs__Pb__HsDump *out);
 void hs_ledger_packets_deinit(struct hs_ledger_packets *packets);

@@ -54,6 +54,7 @@ struct hs_written_process {
     size_t written_capacity;
     uint64_t info_hash;
     uint64_t modules_hash;
+    uint64_t ledger_time_ns; /* of the ledger that was written last; 0: none */
 };
 
 /* Blocks that were live when a program image ended. The file records them as freed when the next

@@ -28,6 +28,7 @@ struct walked {
 struct reading {
     struct hs_remote_window window;
     int pagemap_fd;
+    struct hs_residency data_residency; /* of glibc's writable data */
     struct hs_glibc_links links;
     struct hs_glibc_arenas arenas;
     struct hs_glibc_free_lists fast;
@@ -235,9 +236,12 @@ static int count_mmapped(struct reading *reading, const struct hs_glibc_place *p
 {
     const struct hs_glibc_arena *arena = &reading->arenas.items[0];
     struct hs_glibc_heap *heap = reading->heap;
+    hs_remote_window_forget(&reading->window);
+    reading->window.residency = &reading->data_residency;
     uint64_t sum_bytes =
         hs_glibc_mmapped_bytes(&reading->window, place->data_va, place->data_end_va,
                                arena->top_va + arena->top_bytes - arena->system_bytes);
+    reading->window.residency = NULL;
     int r = hs_glibc_mmapped_find(&reading->window, reading->pagemap_fd, reading->space,
                                   &heap->arenas, sum_bytes, &heap->mmapped);
     for (size_t i = 0; i < heap->mmapped.count && r == 0; i++) {
@@ -269,11 +273,18 @@ static bool are_apart(struct hs_va_ranges *ranges)
 
 static int read_heap(struct reading *reading, const struct hs_glibc_place *place)
 {
+    int r = hs_residency_read(reading->pagemap_fd, place->data_va, place->data_end_va,
+                              &reading->data_residency);
+    if (r < 0) {
+        return r;
+    }
+    reading->window.residency = &reading->data_residency;
     uint64_t main_va = hs_glibc_arena_find(&reading->window, place->data_va, place->data_end_va);
+    reading->window.residency = NULL;
     if (main_va == 0) {
         return -ENOENT;
     }
-    int r = hs_glibc_arenas_read(&reading->window, main_va, &reading->arenas);
+    r = hs_glibc_arenas_read(&reading->window, main_va, &reading->arenas);
     r = r == 0 ? walk_arenas(reading) : r;
     r = r == 0 && !are_apart(&reading->heap->arenas) ? -EPROTO : r;
     r = r == 0 ? count_cached(reading) : r;
@@ -282,6 +293,7 @@ static int read_heap(struct reading *reading, const struct hs_glibc_place *place
 
 static void end_reading(struct reading *reading)
 {
+    hs_residency_deinit(&reading->data_residency);
     for (size_t i = 0; i < reading->walked_count; i++) {
         hs_residency_deinit(&reading->walked[i].residency);
     }

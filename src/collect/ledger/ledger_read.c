@@ -163,6 +163,16 @@ static void add_up(struct reading *reading)
 
 /* --- other parts ------------------------------------------------------------------------------ */
 
+/* 0 also if reading the module's headers would bring them into memory. */
+static uint64_t zeroed_data_end(const struct reading *reading,
+                                const struct hs_remote_window *window,
+                                const struct hs_mapping *first)
+{
+    return hs_residency_is_resident(reading->pagemap_fd, first->start_va)
+               ? hs_zeroed_data_end(window, first)
+               : 0;
+}
+
 /* Adds a line for the zeroed data of each module. */
 static int add_zeroed_data(struct reading *reading, const struct hs_remote_window *window)
 {
@@ -176,7 +186,7 @@ static int add_zeroed_data(struct reading *reading, const struct hs_remote_windo
         }
         uint64_t end_va = first && !mapping->is_shared && mapping[-1].inode == first->inode &&
                                   mapping[-1].end_va == mapping->start_va
-                              ? hs_zeroed_data_end(window, first)
+                              ? zeroed_data_end(reading, window, first)
                               : 0;
         end_va = end_va < mapping->end_va ? end_va : mapping->end_va;
         if (end_va > mapping->start_va) {
@@ -209,7 +219,8 @@ static int read_memory(struct reading *reading)
         reading->ledger->malloc_result = HS_LEDGER_MALLOC_FORBIDDEN;
         return 0;
     }
-    int r = hs_thread_stacks_find(reading->pid, &window, &reading->space, &reading->stacks);
+    int r = hs_thread_stacks_find(reading->pid, &window, reading->pagemap_fd, &reading->space,
+                                  &reading->stacks);
     r = r == 0 ? add_zeroed_data(reading, &window) : r;
     hs_remote_window_close(&window);
     return r == 0 ? read_malloc(reading) : r;

@@ -14,7 +14,7 @@
 #define PERIOD_NS   UINT64_C(1000000000)
 #define GROWN_SHARE 16U /* a resident set that grew by 1/16 is a reason to read */
 #define RETRY_NS    UINT64_C(50000000)
-/* Snapshots in a row are not slowed down by more than 1/20. */
+/* Scheduled snapshots share a ledger, at least so long that reading takes 1/20 of the time. */
 #define RECENT_FACTOR 20U
 
 static void keep(struct hs_ledger_watch *watch, struct hs_ledger *ledger)
@@ -69,8 +69,9 @@ uint64_t hs_ledger_watch_look(struct hs_ledger_watch *watch, struct hs_ledger_al
 void hs_ledger_watch_read(struct hs_ledger_watch *watch, pid_t pid, uint64_t now_ns)
 {
     struct hs_ledger *ledger;
-    bool is_recent =
-        watch->last && now_ns < watch->last->time_mono_ns + RECENT_FACTOR * watch->last->cpu_ns;
+    uint64_t recent_ns = watch->last ? RECENT_FACTOR * watch->last->cpu_ns : 0;
+    recent_ns = recent_ns > PERIOD_NS ? recent_ns : PERIOD_NS;
+    bool is_recent = watch->last && now_ns < watch->last->time_mono_ns + recent_ns;
     if ((!is_recent || watch->is_asked_for) && hs_ledger_read(pid, &ledger) == 0) {
         keep(watch, ledger);
     }

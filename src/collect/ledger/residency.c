@@ -31,6 +31,11 @@ static int reserve(struct hs_residency *residency)
                : -ENOMEM;
 }
 
+static bool is_set(const uint64_t *words, uint64_t page)
+{
+    return (words[page / WORD_PAGES] >> page % WORD_PAGES & 1) != 0;
+}
+
 /* --- the scan of Linux 6.7 and newer ---------------------------------------------------------- */
 
 /* struct pm_scan_arg and struct page_region of the kernel: older headers do not have them. */
@@ -181,9 +186,16 @@ static uint64_t rank(const uint64_t *words, const uint32_t *before, uint64_t pag
            (uint64_t)__builtin_popcountll(words[page / WORD_PAGES] & mask);
 }
 
-static bool is_set(const uint64_t *words, uint64_t page)
+bool hs_residency_is_resident(int pagemap_fd, uint64_t va)
 {
-    return (words[page / WORD_PAGES] >> page % WORD_PAGES & 1) != 0;
+    struct hs_residency residency;
+    uint64_t start_va = va & ~(PAGE_BYTES - 1);
+    if (hs_residency_read(pagemap_fd, start_va, start_va + PAGE_BYTES, &residency) < 0) {
+        return false;
+    }
+    bool is_resident = is_set(residency.present, 0);
+    hs_residency_deinit(&residency);
+    return is_resident;
 }
 
 uint64_t hs_residency_next(const struct hs_residency *residency, uint64_t va)

@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* One terabyte. */
@@ -35,6 +36,9 @@ int hs_residency_read(int pagemap_fd, uint64_t start_va, uint64_t end_va,
                       struct hs_residency *ret_residency);
 /* Frees the arrays. */
 void hs_residency_deinit(struct hs_residency *residency);
+
+/* Is the page at `va` resident, so that reading it changes nothing? */
+bool hs_residency_is_resident(int pagemap_fd, uint64_t va);
 
 /* The first resident page at or behind `va`; UINT64_MAX: there is none in the range. */
 uint64_t hs_residency_next(const struct hs_residency *residency, uint64_t va);

@@ -10,11 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collect/ledger/residency.h"
 #include "util/array.h"
 #include "util/parse.h"
 #include "util/proc.h"
 
 /* A descriptor, with the thread's variables before it, is this near to the end of a stack. */
+#define PAGE_BYTES       UINT64_C(4096)
 #define SEARCH_BYTES     (UINT64_C(64) << 10)
 #define DESCRIPTOR_ALIGN 64U
 /* tcbhead_t: the descriptor's address, and once more in `self`. */
@@ -133,7 +135,20 @@ static uint64_t find_descriptor(const struct hs_remote_window *window, uint64_t 
     return 0;
 }
 
-int hs_thread_stacks_find(pid_t pid, struct hs_remote_window *window,
+/* The start of the resident pages at the end of a mapping, as far as a descriptor can be from
+ * it. */
+static uint64_t resident_end(int pagemap_fd, const struct hs_mapping *mapping)
+{
+    uint64_t va = mapping->end_va;
+    uint64_t least_va =
+        va - mapping->start_va > SEARCH_BYTES ? va - SEARCH_BYTES : mapping->start_va;
+    while (va > least_va && hs_residency_is_resident(pagemap_fd, va - 1)) {
+        va -= va - least_va < PAGE_BYTES ? va - least_va : PAGE_BYTES;
+    }
+    return va;
+}
+
+int hs_thread_stacks_find(pid_t pid, struct hs_remote_window *window, int pagemap_fd,
                           const struct hs_address_space *space, struct hs_thread_stacks *stacks)
 {
     struct threads threads = { 0 };
@@ -145,7 +160,9 @@ int hs_thread_stacks_find(pid_t pid, struct hs_remote_window *window,
         if (!may_be_stack(mapping) || guard->end_va != mapping->start_va || guard->is_readable) {
             continue;
         }
-        if (find_descriptor(window, mapping->start_va, mapping->end_va, &threads, &tid) != 0) {
+        uint64_t start_va = resident_end(pagemap_fd, mapping);
+        if (start_va < mapping->end_va &&
+            find_descriptor(window, start_va, mapping->end_va, &threads, &tid) != 0) {
             r = add(pid, mapping->start_va, mapping->end_va, tid, stacks);
         }
     }

@@ -34,7 +34,7 @@ struct hs_thread_stacks {
 };
 
 /* Finds the stacks of `pid`. A zeroed struct is an empty array. Returns 0, or see Fails. */
-int hs_thread_stacks_find(pid_t pid, struct hs_remote_window *window,
+int hs_thread_stacks_find(pid_t pid, struct hs_remote_window *window, int pagemap_fd,
                           const struct hs_address_space *space, struct hs_thread_stacks *stacks);
 /* Frees the array. */
 void hs_thread_stacks_deinit(struct hs_thread_stacks *stacks);

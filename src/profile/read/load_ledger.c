@@ -60,6 +60,9 @@ static uint32_t load_one(struct hs_load *load, const Hs__Pb__HsLedger *from)
 
 void hs_load_ledgers(struct hs_load *load, const Hs__Pb__HsDump *dump, struct hs_profile_dump *head)
 {
+    if (dump->n_ledgers > 0) {
+        head->ledger = head->rss_peak_ledger = 0;
+    }
     for (size_t i = 0; i < dump->n_ledgers; i++) {
         uint32_t *idx = dump->ledgers[i]->is_rss_peak ? &head->rss_peak_ledger : &head->ledger;
         *idx = load_one(load, dump->ledgers[i]);

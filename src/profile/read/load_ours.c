@@ -163,6 +163,8 @@ static void set_head(struct hs_load *load, struct hs_load_process *process,
     struct hs_load_intervals intervals = hs_load_intervals_of(dump);
     process->narrowest_bytes = intervals.narrowest_bytes;
     process->head = (struct hs_profile_dump){
+        .ledger = process->head.ledger,
+        .rss_peak_ledger = process->head.rss_peak_ledger,
         .process = process->process,
         .name = dump->name ? hs_builder_string(load->builder, dump->name) : 0,
         .is_final = dump->is_final,
