@@ -235,6 +235,18 @@ static int write_overlap(struct hs_json *json, const struct hs_selection *s)
     return err;
 }
 
+/* What is known of the allocations that are missing. */
+static void write_missing(struct hs_json *json, const struct hs_selection *s)
+{
+    if (s->missing_alloc_count > 0) {
+        hs_json_key(json, "missing");
+        hs_json_open_inline(json, '{');
+        hs_json_kv_double(json, "allocations", s->missing_alloc_count);
+        hs_json_kv_double(json, "bytes", s->missing_bytes);
+        hs_json_close(json, '}');
+    }
+}
+
 int hs_report_write_json(struct hs_report *report)
 {
     const struct hs_selection *s = &report->selection;
@@ -266,13 +278,7 @@ int hs_report_write_json(struct hs_report *report)
                         !hs_report_is_incomplete(report) &&
                         (report->profile->origin || hs_report_is_from_start(report)));
     hs_json_kv_bool(&json, "is_incomplete", s->is_lossy);
-    if (s->missing_alloc_count > 0) {
-        hs_json_key(&json, "missing");
-        hs_json_open_inline(&json, '{');
-        hs_json_kv_double(&json, "allocations", s->missing_alloc_count);
-        hs_json_kv_double(&json, "bytes", s->missing_bytes);
-        hs_json_close(&json, '}');
-    }
+    write_missing(&json, s);
     hs_json_kv_double(&json, "duration_seconds", seconds(s->start_ns, s->end_ns));
     err = err ? err : hs_report_json_heaps(s, &json);
     err = err ? err : hs_report_json_ledger(report, &json);

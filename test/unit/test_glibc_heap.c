@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -172,9 +171,11 @@ static int64_t resident_bytes(void)
     char text[128] = "";
     long resident = 0, shared = 0;
     int fd = open("/proc/self/statm", O_RDONLY);
-    if (read(fd, text, sizeof(text) - 1) > 0 &&
-        sscanf(text, "%*d %ld %ld", &resident, &shared) < 2) {
-        resident = shared = 0;
+    if (read(fd, text, sizeof(text) - 1) > 0) {
+        char *end;
+        strtol(text, &end, 10);
+        resident = strtol(end, &end, 10);
+        shared = strtol(end, &end, 10);
     }
     close(fd);
     return (int64_t)(resident - shared) * 4096;

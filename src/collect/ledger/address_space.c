@@ -23,8 +23,8 @@ static int add_mapping(struct hs_address_space *space, const struct hs_proc_map 
 {
     int r = hs_array_reserve(&space->items, &space->capacity, space->count + 1,
                              sizeof(space->items[0]));
-    if (r < 0) {
-        return r;
+    if (r < 0 || !space->items) {
+        return -ENOMEM;
     }
     space->items[space->count++] = (struct hs_mapping){
         .start_va = map->start_va,

@@ -120,7 +120,7 @@ static int add_first(struct finding *finding, const uint64_t *page_va, size_t pa
 static int add_at_pages(struct finding *finding, const struct hs_mapping *mapping)
 {
     struct hs_residency residency;
-    uint64_t page_va[HS_REMOTE_PAGES_MAX], va = mapping->start_va;
+    uint64_t page_va[HS_REMOTE_PAGES_MAX] = { 0 }, va = mapping->start_va;
     int r = hs_residency_read(finding->pagemap_fd, mapping->start_va, mapping->end_va, &residency);
     if (r < 0) {
         return r == -ENOMEM ? r : 0;
