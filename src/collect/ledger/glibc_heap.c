@@ -4,8 +4,6 @@
 #include "collect/ledger/glibc_heap.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -307,14 +305,6 @@ static void end_reading(struct reading *reading)
     }
 }
 
-static int open_pagemap(pid_t pid)
-{
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    return fd < 0 ? -errno : fd;
-}
-
 int hs_glibc_heap_read(pid_t pid, const struct hs_address_space *space,
                        const struct hs_glibc_place *place, struct hs_glibc_heap *ret_heap)
 {
@@ -328,7 +318,7 @@ int hs_glibc_heap_read(pid_t pid, const struct hs_address_space *space,
     if (r < 0) {
         return r;
     }
-    r = reading.pagemap_fd = open_pagemap(pid);
+    r = reading.pagemap_fd = hs_residency_open(pid);
     r = r >= 0 ? read_heap(&reading, place) : r;
     r = r == -EFBIG ? -EPROTO : r;
     end_reading(&reading);

@@ -4,8 +4,6 @@
 #include "collect/ledger/ledger_read.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -226,13 +224,6 @@ static int read_memory(struct reading *reading)
     return r == 0 ? read_malloc(reading) : r;
 }
 
-static void open_pagemap(struct reading *reading)
-{
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)reading->pid);
-    reading->pagemap_fd = open(path, O_RDONLY | O_CLOEXEC);
-}
-
 static int read_all(struct reading *reading)
 {
     char text[64], main_thread[HS_PROC_COMM_BYTES] = "";
@@ -249,7 +240,7 @@ static int read_all(struct reading *reading)
     if (hs_proc_read(reading->pid, "comm", text, sizeof(text), &bytes) == 0) {
         hs_proc_parse_comm(text, bytes, main_thread, sizeof(main_thread));
     }
-    open_pagemap(reading);
+    reading->pagemap_fd = hs_residency_open(reading->pid);
     r = read_memory(reading);
     return r < 0 ? r
                  : hs_ledger_lines_add_mappings(&reading->lines, &reading->space, reading->claims,

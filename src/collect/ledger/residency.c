@@ -4,7 +4,9 @@
 #include "collect/ledger/residency.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -146,6 +148,14 @@ static void sum(struct hs_residency *residency)
         residency->swapped_before[i] = residency->swapped_before[i - 1] +
                                        (uint32_t)__builtin_popcountll(residency->swapped[i - 1]);
     }
+}
+
+int hs_residency_open(pid_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
 }
 
 int hs_residency_read(int pagemap_fd, uint64_t start_va, uint64_t end_va,

@@ -15,6 +15,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* One terabyte. */
 #define HS_RESIDENCY_PAGES_MAX (UINT64_C(1) << 28)
@@ -30,6 +31,8 @@ struct hs_residency {
     uint32_t *swapped_before;
 };
 
+/* Opens /proc/PID/pagemap. Returns the descriptor, or -errno. */
+int hs_residency_open(pid_t pid);
 /* Reads the pages of [start_va, end_va) from `pagemap_fd`, an open /proc/PID/pagemap. Returns 0, or
  * see Fails. */
 int hs_residency_read(int pagemap_fd, uint64_t start_va, uint64_t end_va,
