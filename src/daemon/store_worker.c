@@ -119,7 +119,7 @@ static void __attribute__((noreturn)) run(struct task *task, int result_fd)
     hs_worker_process_settle(kept, HS_COUNT_OF(kept));
     struct hs_buf trace = HS_BUF_INIT;
     int folder_fd = store(task, &trace);
-    int result = folder_fd < 0 ? folder_fd : 0;
+    int result = folder_fd < 0 && folder_fd != -EEXIST ? folder_fd : 0;
     hs_write_all(result_fd, &result, sizeof(result));
     if (folder_fd >= 0) {
         store_with_names(task, folder_fd, &trace);
@@ -183,7 +183,10 @@ static void describe(const struct hs_target *target, uid_t uid, const struct hs_
     task->rights = (struct hs_user_rights){ .uid = geteuid() == 0 ? uid : geteuid(),
                                             .gid = has_group ? status.gid.real : GROUP_OF_NOBODY };
     task->stored.pid = snap->pid;
-    task->stored.time_ms = hs_clock_ns(CLOCK_REALTIME) / 1000000;
+    /* Of the snapshot's instant: the same, whenever and by whichever daemon it is stored. */
+    uint64_t age_ns = hs_clock_ns(CLOCK_MONOTONIC) - snap->time_mono_ns;
+    task->stored.time_ms = (hs_clock_ns(CLOCK_REALTIME) - age_ns) / 1000000;
+    task->stored.may_be_stored = snap->is_of_another_collector;
     memcpy(task->stored.name, snap->name, sizeof(task->stored.name));
     hs_process_facts_of_target(target, &facts);
     hs_match_display(&facts.facts, task->stored.process, sizeof(task->stored.process));

@@ -292,6 +292,21 @@ static void keep_limits(int folder_fd, const struct hs_stored_list *list, uint64
     }
 }
 
+/* Is this snapshot in the list, from the daemon that was killed after it had stored it? */
+static bool is_in(const struct hs_stored_list *list, const struct hs_stored *stored)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const struct hs_stored *other = &list->items[i];
+        uint64_t apart_ms = other->time_ms > stored->time_ms ? other->time_ms - stored->time_ms
+                                                             : stored->time_ms - other->time_ms;
+        if (other->pid == stored->pid && apart_ms <= HS_STORE_SAME_MS &&
+            strcmp(other->name, stored->name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Gives the temporary file its name, under the lock. 0 or -errno. */
 static int commit(int folder_fd, int lock_fd, const char *temp_name, bool is_replacing,
                   struct hs_stored *stored, const struct hs_store_limits *limits)
@@ -299,6 +314,9 @@ static int commit(int folder_fd, int lock_fd, const char *temp_name, bool is_rep
     struct hs_stored_list list = { 0 };
     char name[NAME_MAX + 1];
     int r = list_files(folder_fd, true, &list);
+    if (r == 0 && !is_replacing && stored->may_be_stored && is_in(&list, stored)) {
+        r = -EEXIST;
+    }
     if (r == 0 && !is_replacing) {
         stored->id = next_id(lock_fd, &list);
         r = save_id(lock_fd, stored->id);

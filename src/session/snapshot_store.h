@@ -37,6 +37,8 @@
 #define HS_STORE_SYSTEM_FOLDER "/var/lib/heapscope/snapshots"
 #define HS_STORE_PROCESS_MAX   63
 #define HS_STORE_COUNT_DEFAULT 100U
+/* Two daemons may compute times of one instant that differ by so much. */
+#define HS_STORE_SAME_MS       2U
 #define HS_STORE_BYTES_DEFAULT (UINT64_C(256) << 20)
 
 struct hs_store_limits {
@@ -52,6 +54,8 @@ struct hs_stored {
     char process[HS_STORE_PROCESS_MAX + 1]; /* cut where the file's name would be too long */
     char name[HS_SNAP_NAME_MAX + 1];
     uint64_t bytes;
+    /* Not in the name of the file: another daemon may have stored it before it was killed. */
+    bool may_be_stored;
 };
 
 struct hs_stored_list {
@@ -74,7 +78,8 @@ int hs_store_list(int folder_fd, struct hs_stored_list *ret_list);
 void hs_stored_list_deinit(struct hs_stored_list *list);
 
 /* Stores a snapshot, and removes older ones as the limits demand. Sets `id` and `bytes`. 0 or
- * -errno; -EFBIG: it is larger than the limit. */
+ * -errno; -EFBIG: it is larger than the limit; -EEXIST: it may be stored, and is: one of the same
+ * process and name, whose time is at most HS_STORE_SAME_MS away. */
 int hs_store_put(int folder_fd, struct hs_stored *stored, const void *data, size_t bytes,
                  const struct hs_store_limits *limits);
 /* Replaces the file of a stored snapshot, if it still exists. Returns as hs_store_put() does. */

@@ -158,6 +158,8 @@ struct hs_snapshot {
     uint32_t cmdline_bytes;
     bool is_from_startup; /* recorded since its first allocation, or forked from such a process */
     bool is_final;        /* the last snapshot of this process */
+    /* Another collector opened its cut, and may have handed it on before it was killed. */
+    bool is_of_another_collector;
     /* the executable contains its own malloc, so that no allocation could be seen */
     bool has_own_malloc;
     enum hs_refusal refusal; /* why the snapshot is empty; HS_REFUSAL_NONE: it is not */

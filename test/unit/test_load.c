@@ -468,6 +468,44 @@ static void test_continued(void **state)
 }
 
 /*
+ * A daemon has written a snapshot with a name, and was killed before it could forget the
+ * snapshot's cut: the next daemon writes it again.
+ */
+static void test_written_twice(void **state)
+{
+    (void)state;
+    struct hs_buf buf = HS_BUF_INIT;
+    struct hs_trace_place place;
+    struct hs_trace_writer_config config = {
+        .sink = keep_bytes, .sink_ctx = &buf, .sequence_id = 9, .read_clocks = still_clocks
+    };
+    struct hs_trace_writer *writer = NULL;
+    struct hs_snapshot *snap = full(5000000);
+    strcpy(snap->name, "after load");
+    assert_int_equal(hs_trace_writer_new(&config, &writer), 0);
+    assert_int_equal(hs_trace_writer_begin(writer), 0);
+    dump_and_free(writer, snap);
+    assert_int_equal(hs_trace_writer_flush(writer, &place), 0);
+    hs_trace_writer_free(writer);
+
+    config.continued = place;
+    assert_int_equal(hs_trace_writer_new(&config, &writer), 0);
+    assert_int_equal(hs_trace_writer_begin(writer), 0);
+    for (int i = 0; i < 3; i++) {
+        snap = full(i == 0 ? 5000000 : 6000000);
+        strcpy(snap->name, i < 2 ? "after load" : "at the end");
+        dump_and_free(writer, snap);
+    }
+    finish_writer(writer);
+    struct hs_profile *p = load(&buf, NULL);
+    assert_int_equal(p->dump_count, 3);
+    assert_true(p->dumps[0].time_ns == 5000000 && p->dumps[1].time_ns == 6000000);
+    assert_string_equal(hs_profile_string(p, p->dumps[2].name), "at the end");
+    hs_profile_free(p);
+    hs_buf_deinit(&buf);
+}
+
+/*
  * Cut at any place: packets that were complete before the cut are there, and the loss is reported.
  */
 static void test_truncated(void **state)
@@ -743,6 +781,7 @@ int main(void)
         cmocka_unit_test(test_concatenated),
         cmocka_unit_test_prestate(test_continued, &(bool){ false }),
         cmocka_unit_test_prestate(test_continued, &(bool){ true }),
+        cmocka_unit_test(test_written_twice),
         cmocka_unit_test(test_truncated),
         cmocka_unit_test(test_damaged),
         cmocka_unit_test(test_hostile_values),

@@ -69,7 +69,8 @@ static void close_fixture(struct fixture *fx)
     parts_deinit(&fx->parts);
 }
 
-static void keep(struct fixture *fx, const char *name, double bytes)
+static void keep_of(struct fixture *fx, const char *name, double bytes, uint64_t at_ns,
+                    bool is_second)
 {
     struct hs_snapshot *snap = fixture_snapshot(4711, 2000000, 5000000);
     uint32_t exe = fixture_module(snap, "/usr/bin/prog", 1, 0x550000000000);
@@ -77,9 +78,40 @@ static void keep(struct fixture *fx, const char *name, double bytes)
     struct hs_snap_stack *stack = fixture_stack(snap, 0, (uint32_t[]){ frame }, 1);
     stack->alloc = stack->live = stack->peak = (struct hs_estimate){ bytes, 1, 0, 0 };
     strcpy(snap->name, name);
+    snap->time_mono_ns = at_ns;
+    snap->is_of_another_collector = is_second;
     fixture_totals(snap);
     hs_store_workers_keep(&fx->workers, fx->session, geteuid(), fx->target, snap);
     hs_snapshot_free(snap);
+}
+
+static void keep(struct fixture *fx, const char *name, double bytes)
+{
+    keep_of(fx, name, bytes, hs_clock_ns(CLOCK_MONOTONIC), false);
+}
+
+/* A daemon is killed after it has stored a snapshot, and before it could forget its cut: the next
+ * daemon reads the cut, and stores nothing. */
+static void test_stored_by_a_daemon_that_was_killed(void **state)
+{
+    (void)state;
+    struct fixture fx;
+    struct hs_stored_list list;
+    open_fixture(&fx);
+    uint64_t at_ns = hs_clock_ns(CLOCK_MONOTONIC);
+    keep_of(&fx, "first", 300, at_ns, false);
+    assert_string_equal(finish(&fx), "");
+    log_begin(&fx.log);
+    keep_of(&fx, "first", 300, at_ns, true);
+    keep_of(&fx, "first", 300, at_ns - 50000000, true); /* of another instant */
+    keep_of(&fx, "other", 300, at_ns, true);
+    assert_string_equal(finish(&fx), "");
+    int folder = hs_store_open(fx.workers.root, geteuid());
+    assert_int_equal(hs_store_list(folder, &list), 0);
+    assert_int_equal(list.count, 3);
+    hs_stored_list_deinit(&list);
+    close(folder);
+    close_fixture(&fx);
 }
 
 static void test_stored(void **state)
@@ -177,6 +209,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stored),
+        cmocka_unit_test(test_stored_by_a_daemon_that_was_killed),
         cmocka_unit_test(test_not_stored),
         cmocka_unit_test(test_room),
     };

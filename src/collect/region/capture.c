@@ -490,6 +490,7 @@ int hs_capture_saved(struct hs_region *region, int fd, struct hs_snapshot **ret_
     }
     if (r == 0) {
         memcpy((*ret_snapshot)->name, name, sizeof(name));
+        (*ret_snapshot)->is_of_another_collector = true;
     }
     return r;
 }

@@ -88,8 +88,8 @@ struct hs_profile_process *hs_builder_process_at(struct hs_builder *builder, uin
 
 /*
  * Appends a dump and returns its index. Samples may be in any order; those with the same (node,
- * heap) are added up. `index` and what refers to samples and heaps are set here. The caller's array
- * is sorted in place.
+ * heap) are added up. A dump that is its process's last one once more is left out. `index` and what
+ * refers to samples and heaps are set here. The caller's array is sorted in place.
  */
 uint32_t hs_builder_dump(struct hs_builder *builder, const struct hs_profile_dump *dump,
                          struct hs_profile_sample *samples, size_t count);

@@ -120,6 +120,14 @@ void hs_builder_dump_samples(struct hs_builder *builder, uint32_t dump,
     p->sample_count += kept;
 }
 
+/* Is it the last dump of its process, of the same name and instant? A daemon that was killed has
+ * written that one, and the next daemon found the snapshot's cut still open. */
+static bool is_again(const struct hs_profile *p, uint32_t last, const struct hs_profile_dump *dump)
+{
+    return dump->name != 0 && last < p->dump_count && !p->dumps[last].is_incomplete &&
+           p->dumps[last].name == dump->name && p->dumps[last].time_ns == dump->time_ns;
+}
+
 uint32_t hs_builder_dump(struct hs_builder *builder, const struct hs_profile_dump *dump,
                          struct hs_profile_sample *samples, size_t count)
 {
@@ -128,6 +136,9 @@ uint32_t hs_builder_dump(struct hs_builder *builder, const struct hs_profile_dum
     if (!process || !hs_builder_grow(builder, &p->dumps, &builder->dump_capacity,
                                      (uint64_t)p->dump_count + 1, sizeof(p->dumps[0]))) {
         return 0;
+    }
+    if (is_again(p, process->last_dump, dump)) {
+        return process->last_dump;
     }
     uint32_t id = p->dump_count++;
     p->dumps[id] = *dump;
