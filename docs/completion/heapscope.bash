@@ -151,7 +151,7 @@ _heapscope()
             options+=' --view --tree --top --frames --snapshot --pid --heap --base --rss --health --json --width'
             ;;
         check)
-            options+=' --max-live --max-peak --max-rss --max-leak --max-leak-stack --suppressions --max-allocs --stack'
+            options+=' --max-live --max-peak --max-rss --max-unexplained --max-leak --max-leak-stack --suppressions --max-allocs --stack'
             options+=' --heap --against --max-growth --strict --limits --json --junit'
             ;;
         diff)

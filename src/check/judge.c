@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "check/judge_leak.h"
+#include "check/judge_resident.h"
 #include "check/judge_rows.h"
 #include "profile/analyse/diff.h"
 #include "profile/analyse/peak_overlap.h"
@@ -45,18 +46,6 @@ static int judge_whole(struct hs_check *check)
     }
     hs_buf_deinit(&text);
     return is_put ? 0 : -ENOMEM;
-}
-
-/* Adds a row for a figure `what` that the file does not contain; `why` is a clause. */
-static struct hs_check_row *put_without(struct hs_check *check, const char *name, const char *what,
-                                        const char *why)
-{
-    struct hs_buf text = HS_BUF_INIT;
-    hs_buf_printf(&text, "%s: cannot be judged: %s", what, why);
-    struct hs_check_row *row =
-        text.err ? NULL : hs_check_put_unknown(check, name, hs_buf_text(&text));
-    hs_buf_deinit(&text);
-    return row;
 }
 
 /* The limit on the peak: of several processes, what they held at one moment; of one, its peak. */
@@ -98,46 +87,6 @@ static struct hs_check_row *judge_peak(struct hs_check *check)
     return row;
 }
 
-/*
- * The limit on resident memory. Of several processes it is not known what was resident at one
- * moment: at least what one of them had, and at most the sum.
- */
-static struct hs_check_row *judge_rss(struct hs_check *check)
-{
-    const struct hs_selection *s = &check->selection;
-    const char *name = hs_limit_names[HS_LIMIT_RSS];
-    double largest = 0, sum = 0;
-    uint32_t known_count = 0;
-    for (uint32_t i = 0; i < s->dump_count; i++) {
-        double bytes = (double)s->profile->dumps[s->dumps[i]].rss_peak_bytes;
-        known_count += bytes > 0;
-        largest = bytes > largest ? bytes : largest;
-        sum += bytes;
-    }
-    if (known_count < s->dump_count || known_count == 0) {
-        return put_without(check, name, "resident memory",
-                           "the file does not say how much was resident");
-    }
-    char low[HS_FORMAT_INTERVAL_BYTES], high[HS_FORMAT_INTERVAL_BYTES];
-    struct hs_buf figure = HS_BUF_INIT;
-    hs_format_value(low, false, largest);
-    hs_format_value(high, false, sum);
-    hs_buf_printf(&figure, known_count > 1 ? "%s to %s" : "%s", low, high);
-    const struct hs_measured measured = {
-        .what = "most resident memory",
-        .figure = hs_buf_text(&figure),
-        .value = largest,
-        .low = largest,
-        .high = sum,
-        .limit = check->limits->by[HS_LIMIT_RSS].value,
-        .doubt = "which contains the limit: what was resident in several processes at one moment "
-                 "is only known to lie in this range",
-    };
-    struct hs_check_row *row = figure.err ? NULL : hs_check_put(check, name, &measured);
-    hs_buf_deinit(&figure);
-    return row;
-}
-
 /* Why a limit on live memory cannot be judged; NULL: it can. */
 static const char *why_no_live(const struct hs_selection *s)
 {
@@ -165,7 +114,7 @@ static struct hs_check_row *judge_total(struct hs_check *check, enum hs_limit_ki
 {
     bool is_count = kind == HS_LIMIT_ALLOCS;
     struct hs_figure figure = hs_figure_of(amount, is_count);
-    return why ? put_without(check, hs_limit_names[kind], what, why)
+    return why ? hs_check_put_without(check, hs_limit_names[kind], what, why)
                : hs_check_put_figure(check, hs_limit_names[kind], what, &figure,
                                      check->limits->by[kind].value, is_count);
 }
@@ -181,8 +130,8 @@ static int judge_totals(struct hs_check *check)
     if (limits[HS_LIMIT_PEAK].is_set && is_put) {
         is_put = judge_peak(check) != NULL;
     }
-    if (limits[HS_LIMIT_RSS].is_set && is_put) {
-        is_put = judge_rss(check) != NULL;
+    if (is_put) {
+        is_put = hs_check_resident(check) == 0;
     }
     if (limits[HS_LIMIT_ALLOCS].is_set && is_put) {
         is_put =
@@ -230,7 +179,7 @@ static int judge_stack(struct hs_check *check, const struct hs_agg *agg,
     hs_buf_printf(&what, "live in stacks with %s", limit->pattern);
     if (err == 0) {
         const char *why = why_no_live(&check->selection);
-        row = why ? put_without(check, "stack", hs_buf_text(&what), why)
+        row = why ? hs_check_put_without(check, "stack", hs_buf_text(&what), why)
                   : hs_check_put_figure(check, "stack", hs_buf_text(&what), &sum, limit->bytes,
                                         false);
         err = row ? 0 : -ENOMEM;
@@ -300,7 +249,8 @@ static int judge_growth(struct hs_check *check, const struct hs_profile *base_pr
     const char *why = why_no_live(&base);
     why = why ? why : why_no_live(&check->selection);
     if (why) {
-        err = put_without(check, hs_limit_names[HS_LIMIT_GROWTH], "growth", why) ? 0 : -ENOMEM;
+        err = hs_check_put_without(check, hs_limit_names[HS_LIMIT_GROWTH], "growth", why) ? 0
+                                                                                          : -ENOMEM;
         hs_selection_deinit(&base);
         return err;
     }

@@ -119,6 +119,17 @@ struct hs_check_row *hs_check_put_unknown(struct hs_check *check, const char *na
     return put_row(check, &row, text);
 }
 
+struct hs_check_row *hs_check_put_without(struct hs_check *check, const char *name,
+                                          const char *what, const char *why)
+{
+    struct hs_buf text = HS_BUF_INIT;
+    hs_buf_printf(&text, "%s: cannot be judged: %s", what, why);
+    struct hs_check_row *row =
+        text.err ? NULL : hs_check_put_unknown(check, name, hs_buf_text(&text));
+    hs_buf_deinit(&text);
+    return row;
+}
+
 struct hs_figure hs_check_nothing(const struct hs_check *check, bool is_count)
 {
     const struct hs_amount nothing = { .interval_bytes =

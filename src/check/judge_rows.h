@@ -25,6 +25,9 @@ struct hs_check_row *hs_check_put_figure(struct hs_check *check, const char *nam
 /* Adds a row that cannot be decided; `text` is the reason. NULL when memory is short. */
 struct hs_check_row *hs_check_put_unknown(struct hs_check *check, const char *name,
                                           const char *text);
+/* The same for a figure `what` that the file does not contain; `why` is a clause. */
+struct hs_check_row *hs_check_put_without(struct hs_check *check, const char *name,
+                                          const char *what, const char *why);
 
 /*
  * A figure of 0 in this profile. In a sampled profile it has a margin, because blocks may have gone

@@ -15,13 +15,10 @@
 #define GROWTH_PERCENT_MAX 1e9
 
 const char *const hs_limit_names[HS_LIMIT_N] = {
-    [HS_LIMIT_LIVE] = "max-live",
-    [HS_LIMIT_PEAK] = "max-peak",
-    [HS_LIMIT_RSS] = "max-rss",
-    [HS_LIMIT_LEAK] = "max-leak",
-    [HS_LIMIT_LEAK_STACK] = "max-leak-stack",
-    [HS_LIMIT_ALLOCS] = "max-allocs",
-    [HS_LIMIT_GROWTH] = "max-growth",
+    [HS_LIMIT_LIVE] = "max-live",     [HS_LIMIT_PEAK] = "max-peak",
+    [HS_LIMIT_RSS] = "max-rss",       [HS_LIMIT_UNEXPLAINED] = "max-unexplained",
+    [HS_LIMIT_LEAK] = "max-leak",     [HS_LIMIT_LEAK_STACK] = "max-leak-stack",
+    [HS_LIMIT_ALLOCS] = "max-allocs", [HS_LIMIT_GROWTH] = "max-growth",
 };
 
 void hs_limits_deinit(struct hs_limits *limits)
@@ -64,7 +61,7 @@ static int set_count(struct hs_limit *limit, const char *value, struct hs_text_e
 }
 
 /* Reads "5%" or "10M". */
-static int set_growth(struct hs_limit *limit, const char *value, struct hs_text_error *error)
+static int set_share_or_size(struct hs_limit *limit, const char *value, struct hs_text_error *error)
 {
     char *end = NULL;
     double percent = value[0] >= '0' && value[0] <= '9' ? strtod(value, &end) : -1;
@@ -183,16 +180,20 @@ static int set_by_kind(struct hs_limits *limits, enum hs_limit_kind kind, const 
                        struct hs_text_error *error)
 {
     struct hs_limit *limit = &limits->by[kind];
-    return kind == HS_LIMIT_ALLOCS   ? set_count(limit, value, error)
-           : kind == HS_LIMIT_GROWTH ? set_growth(limit, value, error)
-                                     : set_size(limit, value, error);
+    if (kind == HS_LIMIT_ALLOCS) {
+        return set_count(limit, value, error);
+    }
+    return kind == HS_LIMIT_GROWTH || kind == HS_LIMIT_UNEXPLAINED
+               ? set_share_or_size(limit, value, error)
+               : set_size(limit, value, error);
 }
 
 static int fail_unknown(const char *name, struct hs_text_error *error)
 {
     static const char *const names[] = {
-        "max-live",   "max-peak", "max-rss", "max-leak", "max-leak-stack", "max-allocs",
-        "max-growth", "stack",    "heap",    "against",  "suppressions",   "strict",
+        "max-live",       "max-peak",     "max-rss",    "max-unexplained", "max-leak",
+        "max-leak-stack", "max-allocs",   "max-growth", "stack",           "heap",
+        "against",        "suppressions", "strict",
     };
     const char *near = hs_suggest_nearest(name, names, HS_COUNT_OF(names));
     return hs_text_error_set(error, 0, "'%s' is not a limit%s%s%s", name,
@@ -237,7 +238,7 @@ int hs_limits_are_whole(const struct hs_limits *limits, struct hs_text_error *re
     if (!has_any) {
         return hs_text_error_set(
             ret_error, 0,
-            "no limit was given: --max-live, --max-peak, --max-rss, "
+            "no limit was given: --max-live, --max-peak, --max-rss, --max-unexplained, "
             "--max-leak, --max-leak-stack, --max-allocs, --stack, --max-growth or "
             "--limits");
     }

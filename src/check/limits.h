@@ -9,6 +9,7 @@
  *     heap       pool,gpu*        # for all limits
  *     against    main.pftrace     # from this file's folder
  *     max-growth 5%
+ *     max-unexplained 2%
  *
  * Both use the same names: the name of an option is the first word of a line. A later value
  * replaces an earlier one; for a limit on stacks, when the expressions are equal. Suppressions and
@@ -35,6 +36,7 @@ enum hs_limit_kind {
     HS_LIMIT_LIVE,
     HS_LIMIT_PEAK,
     HS_LIMIT_RSS,
+    HS_LIMIT_UNEXPLAINED,
     HS_LIMIT_LEAK,
     HS_LIMIT_LEAK_STACK,
     HS_LIMIT_ALLOCS,
@@ -47,8 +49,9 @@ extern const char *const hs_limit_names[HS_LIMIT_N];
 
 struct hs_limit {
     bool is_set;
-    bool is_share; /* for growth only: a share of what BASE has, instead of bytes */
-    double value;  /* bytes, a count, or a share: 0.05 */
+    /* for growth, a share of what BASE has; for unexplained memory, of RSS; instead of bytes */
+    bool is_share;
+    double value; /* bytes, a count, or a share: 0.05 */
 };
 
 struct hs_stack_limit {

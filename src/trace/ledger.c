@@ -32,6 +32,20 @@ const char *hs_ledger_kind_key(uint32_t kind)
     return kind_keys[kind < HS_LEDGER_KIND_N ? kind : HS_LEDGER_UNKNOWN];
 }
 
+bool hs_ledger_is_explained(uint32_t kind, bool has_name)
+{
+    switch (kind) {
+    case HS_LEDGER_ANONYMOUS:
+        return has_name;
+    case HS_LEDGER_UNKNOWN:
+    case HS_LEDGER_MALLOC_UNREAD:
+    case HS_LEDGER_BRK:
+        return false;
+    default:
+        return true;
+    }
+}
+
 struct hs_ledger *hs_ledger_copy(const struct hs_ledger *ledger)
 {
     struct hs_ledger *copy = malloc(sizeof(*copy));

@@ -74,6 +74,12 @@ struct hs_ledger {
 
 /* The name of a kind in JSON and SQL: "malloc_used". */
 const char *hs_ledger_kind_key(uint32_t kind);
+/*
+ * Does a line say what its memory is for, or to whom it belongs? Anonymous memory without a name
+ * does not, nor does memory of malloc's that could not be read, nor a kind that this version does
+ * not know.
+ */
+bool hs_ledger_is_explained(uint32_t kind, bool has_name);
 
 /* Returns a copy, or NULL: there is no memory. */
 struct hs_ledger *hs_ledger_copy(const struct hs_ledger *ledger);

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "profile/analyse/ledger_sums.h"
+#include "profile/analyse/ledger_parts.h"
 #include "util/human.h"
 #include "util/json.h"
 #include "util/table.h"

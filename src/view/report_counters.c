@@ -33,16 +33,33 @@ static uint64_t after_ns(const struct hs_profile *p, uint32_t process, uint64_t 
     return time_ns > start_ns ? time_ns - start_ns : 0;
 }
 
+/* The first of the highest points; NULL when there is none. */
+static const struct hs_profile_counter *highest(const struct hs_profile *p,
+                                                const struct hs_profile_track *track)
+{
+    const struct hs_profile_counter *most = NULL;
+    for (uint32_t i = 0; i < track->counters_n; i++) {
+        const struct hs_profile_counter *point = &p->counters[track->counter_first + i];
+        most = !most || point->value > most->value ? point : most;
+    }
+    return most;
+}
+
+const struct hs_profile_counter *hs_report_highest_rss(const struct hs_report *report,
+                                                       uint32_t process)
+{
+    const struct hs_profile_track *track = find(report->profile, process, HS_COUNTER_RSS);
+    return track ? highest(report->profile, track) : NULL;
+}
+
 /* Writes "resident memory, ...: first 1.30 MiB, highest 129 MiB (after 3.0 s), last 12.0 MiB". */
 static void describe(const struct hs_profile *p, uint32_t process,
                      const struct hs_profile_track *track, struct hs_buf *text)
 {
     const struct hs_profile_counter *points = &p->counters[track->counter_first];
-    const struct hs_profile_counter *most = points, *last = &points[track->counters_n - 1];
+    const struct hs_profile_counter *last = &points[track->counters_n - 1];
+    const struct hs_profile_counter *most = highest(p, track);
     char first[HS_HUMAN_BYTES], peak[HS_HUMAN_BYTES], end[HS_HUMAN_BYTES], when[HS_HUMAN_BYTES];
-    for (uint32_t i = 1; i < track->counters_n; i++) {
-        most = points[i].value > most->value ? &points[i] : most;
-    }
     hs_human_bytes(first, (double)points->value);
     hs_human_bytes(peak, (double)most->value);
     hs_human_bytes(end, (double)last->value);

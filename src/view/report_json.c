@@ -75,7 +75,7 @@ static void kv_if_known(struct hs_json *json, const char *key, uint64_t value)
     }
 }
 
-static void write_process(struct hs_report *report, struct hs_json *json, uint32_t dump_idx)
+static int write_process(struct hs_report *report, struct hs_json *json, uint32_t dump_idx)
 {
     const struct hs_profile *p = report->profile;
     const struct hs_profile_dump *dump = &p->dumps[dump_idx];
@@ -124,9 +124,11 @@ static void write_process(struct hs_report *report, struct hs_json *json, uint32
     if (dump->has_peak) {
         hs_report_json_amount(json, "peak", &dump->peak);
     }
+    int err = hs_report_json_process_ledger(report, json, dump);
     hs_report_json_counters(report, json, dump->process, process->start_ns);
     hs_json_close(json, '}');
     hs_buf_deinit(&end);
+    return err;
 }
 
 static void write_losses(struct hs_report *report, struct hs_json *json)
@@ -284,8 +286,8 @@ int hs_report_write_json(struct hs_report *report)
     err = err ? err : hs_report_json_ledger(report, &json);
     hs_json_key(&json, "processes");
     hs_json_open(&json, '[');
-    for (uint32_t i = 0; i < s->dump_count; i++) {
-        write_process(report, &json, s->dumps[i]);
+    for (uint32_t i = 0; i < s->dump_count && err == 0; i++) {
+        err = write_process(report, &json, s->dumps[i]);
     }
     hs_json_close(&json, ']');
     hs_report_json_counters(report, &json, HS_PROFILE_NO_PROCESS, s->start_ns);

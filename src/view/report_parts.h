@@ -13,6 +13,7 @@
 #include "view/report.h"
 
 struct hs_json;
+struct hs_ledger_sums;
 
 struct hs_report {
     const struct hs_profile *profile;
@@ -111,17 +112,40 @@ void hs_report_write_counters(struct hs_report *report);
 void hs_report_json_counters(const struct hs_report *report, struct hs_json *json, uint32_t process,
                              uint64_t start_ns);
 
+/* The point at which the most memory of a process was resident; NULL: it was not counted. */
+const struct hs_profile_counter *hs_report_highest_rss(const struct hs_report *report,
+                                                       uint32_t process);
+
 /* report_ledger.c: what the resident memory consisted of. Returns 0 or -errno. */
 int hs_report_write_ledger(struct hs_report *report);
-/* Writes a paragraph that names the parts of the resident memory, at the reading with the most;
- * nothing when no ledger was read. */
+/* report_ledger_processes.c: the same for each process. Returns 0 or -errno. */
+int hs_report_write_ledger_processes(struct hs_report *report);
+/* report_holders.c: the heaps and functions whose blocks it contains. Returns 0 or -errno. */
+int hs_report_write_holders(struct hs_report *report, const struct hs_ledger_sums *now);
+
+/*
+ * report_ledger_words.c: writes a paragraph that names the parts of the resident memory: of one
+ * process, at the reading with the most. Writes nothing when no ledger was read.
+ */
 void hs_report_write_ledger_words(struct hs_report *report);
 bool hs_report_has_ledger(const struct hs_report *report);
 /*
- * Writes the fields "ledger" and "rss_peak_ledger" of the open object; nothing when no ledger was
- * read. Returns 0 or -errno.
+ * Writes when the resident memory and the live blocks were largest, and its PSS and swap, if they
+ * matter; `peak` are the sums at the reading with the most. Writes nothing for several processes.
+ */
+void hs_report_write_rss_moments(struct hs_report *report, const struct hs_ledger_sums *now,
+                                 const struct hs_ledger_sums *peak);
+/* The time between two moments; 0 when the first one is earlier than the start. */
+uint64_t hs_report_after_ns(uint64_t time_ns, uint64_t start_ns);
+
+/*
+ * report_ledger_json.c: writes the fields "ledger" and "rss_peak_ledger" of the open object;
+ * nothing when no ledger was read. Returns 0 or -errno.
  */
 int hs_report_json_ledger(const struct hs_report *report, struct hs_json *json);
+/* Writes the field "ledger_sums" of the open object, a process. Returns 0 or -errno. */
+int hs_report_json_process_ledger(const struct hs_report *report, struct hs_json *json,
+                                  const struct hs_profile_dump *dump);
 
 /* report_tables.c: tables of functions, and the largest stacks */
 void hs_report_write_functions(struct hs_report *report);

@@ -217,4 +217,6 @@ FIXTURE void fixture_deinit(struct fixture *fx)
     free(p->samples);
     free(p->losses);
     free(p->changes);
+    free(p->ledgers);
+    free(p->ledger_lines);
 }

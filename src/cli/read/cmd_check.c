@@ -272,6 +272,8 @@ int hs_cmd_check(int argc, char **argv)
                       "limit of the live memory at the peak"),
         HS_OPT_STRING(0, "max-rss", "SIZE", &args.values[HS_LIMIT_RSS],
                       "limit of the resident memory (RSS) at its highest"),
+        HS_OPT_STRING(0, "max-unexplained", "SIZE|N%", &args.values[HS_LIMIT_UNEXPLAINED],
+                      "limit of the resident memory that the profile does not explain"),
         HS_OPT_STRING(0, "max-leak", "SIZE", &args.values[HS_LIMIT_LEAK],
                       "limit of the memory that processes had not freed when they ended"),
         HS_OPT_STRING(0, "max-leak-stack", "SIZE", &args.values[HS_LIMIT_LEAK_STACK],

@@ -87,6 +87,10 @@ static int fill_options(const struct hs_opts_spec *spec, struct report_args *arg
         return hs_args_fail(spec, "--rss cannot be shown together with %s",
                             args->is_json ? "--json, which contains it" : "--tree or --health");
     }
+    if (args->is_rss && options->view != HS_VIEW_AUTO) {
+        return hs_args_fail(spec, "--rss cannot be shown together with --view");
+    }
+    options->view = args->is_rss ? HS_VIEW_SPACE : options->view;
     if (args->top) {
         status = parse_count(spec, "--top", args->top, &options->top_count);
         options->stack_count = options->top_count;

@@ -6,13 +6,26 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static void add(struct hs_ledger_sum *sum, const struct hs_profile_ledger_line *line)
+static void add(struct hs_ledger_sum *sum, const struct hs_ledger_sum *line)
 {
     sum->count += line->count;
     sum->size_bytes += line->size_bytes;
     sum->rss_bytes += line->rss_bytes;
     sum->pss_bytes += line->pss_bytes;
     sum->swap_bytes += line->swap_bytes;
+}
+
+static struct hs_ledger_sum sum_of(const struct hs_profile_ledger_line *line)
+{
+    return (struct hs_ledger_sum){
+        .kind = line->kind < HS_LEDGER_KIND_N ? line->kind : HS_LEDGER_UNKNOWN,
+        .name = line->name,
+        .count = line->count,
+        .size_bytes = line->size_bytes,
+        .rss_bytes = line->rss_bytes,
+        .pss_bytes = line->pss_bytes,
+        .swap_bytes = line->swap_bytes,
+    };
 }
 
 static int compare_lines(const void *a, const void *b)
@@ -24,24 +37,24 @@ static int compare_lines(const void *a, const void *b)
     return x->name < y->name ? -1 : x->name > y->name;
 }
 
-static int compare_sums(const void *a, const void *b)
+static int compare_sums(const void *a, const void *b, void *ctx)
 {
     const struct hs_ledger_sum *x = a, *y = b;
-    if (x->kind == y->kind && x->rss_bytes != y->rss_bytes) {
-        return x->rss_bytes > y->rss_bytes ? -1 : 1;
+    uint64_t of_x = hs_ledger_sums_measure(ctx, x), of_y = hs_ledger_sums_measure(ctx, y);
+    if (x->kind == y->kind && of_x != of_y) {
+        return of_x > of_y ? -1 : 1;
     }
     return compare_lines(a, b);
 }
 
-static const struct hs_profile_ledger *
-ledger_of(const struct hs_profile *p, const struct hs_profile_dump *dump, bool is_rss_peak)
+uint64_t hs_ledger_sums_measure(const struct hs_ledger_sums *sums, const struct hs_ledger_sum *sum)
 {
-    uint32_t idx = is_rss_peak && dump->rss_peak_ledger ? dump->rss_peak_ledger : dump->ledger;
-    return idx > 0 && idx <= p->ledger_count ? &p->ledgers[idx - 1] : NULL;
+    return sums->process_count > 1 ? sum->pss_bytes : sum->rss_bytes;
 }
 
-static void add_head(struct hs_ledger_sums *sums, const struct hs_profile_dump *dump,
-                     const struct hs_profile_ledger *ledger)
+/* --- one ledger ------------------------------------------------------------------------------- */
+
+static void add_head(struct hs_ledger_sums *sums, const struct hs_profile_ledger *ledger)
 {
     uint64_t time_ns = ledger->time_ns;
     bool is_first = sums->process_count == 0;
@@ -57,10 +70,41 @@ static void add_head(struct hs_ledger_sums *sums, const struct hs_profile_dump *
     sums->is_free_cut |= ledger->is_free_cut;
     sums->malloc_result =
         ledger->malloc_result > sums->malloc_result ? ledger->malloc_result : sums->malloc_result;
-    sums->live.bytes += dump->live.bytes;
-    sums->live.count += dump->live.count;
-    sums->live.bytes_var += dump->live.bytes_var;
-    sums->live.count_var += dump->live.count_var;
+}
+
+static void add_changed(struct hs_ledger_sums *sums, uint64_t rss_bytes, uint64_t lines_bytes)
+{
+    uint64_t changed_bytes =
+        rss_bytes > lines_bytes ? rss_bytes - lines_bytes : lines_bytes - rss_bytes;
+    sums->changed_bytes += changed_bytes;
+    sums->unexplained.rss_bytes += changed_bytes;
+    sums->unexplained.pss_bytes += changed_bytes;
+}
+
+static void add_ledger(struct hs_ledger_sums *sums, const struct hs_profile *p,
+                       const struct hs_profile_ledger *ledger)
+{
+    uint64_t lines_bytes = 0;
+    add_head(sums, ledger);
+    for (uint32_t k = 0; k < ledger->lines_n; k++) {
+        const struct hs_ledger_sum line = sum_of(&p->ledger_lines[ledger->line_first + k]);
+        sums->lines[sums->line_count++] = line;
+        add(&sums->kinds[line.kind], &line);
+        lines_bytes += line.rss_bytes;
+        if (!hs_ledger_is_explained(line.kind, line.name != 0)) {
+            add(&sums->unexplained, &line);
+        }
+    }
+    add_changed(sums, ledger->rss_bytes, lines_bytes);
+}
+
+/* --- several ---------------------------------------------------------------------------------- */
+
+static const struct hs_profile_ledger *
+ledger_of(const struct hs_profile *p, const struct hs_profile_dump *dump, bool is_rss_peak)
+{
+    uint32_t idx = is_rss_peak && dump->rss_peak_ledger ? dump->rss_peak_ledger : dump->ledger;
+    return idx > 0 && idx <= p->ledger_count ? &p->ledgers[idx - 1] : NULL;
 }
 
 /* Merges lines of one kind and name. */
@@ -72,19 +116,14 @@ static void merge(struct hs_ledger_sums *sums)
     }
     qsort(sums->lines, sums->line_count, sizeof(sums->lines[0]), compare_lines);
     for (uint32_t i = 1; i < sums->line_count; i++) {
-        struct hs_ledger_sum *sum = &sums->lines[count], *line = &sums->lines[i];
-        if (compare_lines(sum, line) != 0) {
-            sums->lines[++count] = *line;
-            continue;
+        if (compare_lines(&sums->lines[count], &sums->lines[i]) == 0) {
+            add(&sums->lines[count], &sums->lines[i]);
+        } else {
+            sums->lines[++count] = sums->lines[i];
         }
-        sum->count += line->count;
-        sum->size_bytes += line->size_bytes;
-        sum->rss_bytes += line->rss_bytes;
-        sum->pss_bytes += line->pss_bytes;
-        sum->swap_bytes += line->swap_bytes;
     }
     sums->line_count = count + 1;
-    qsort(sums->lines, sums->line_count, sizeof(sums->lines[0]), compare_sums);
+    qsort_r(sums->lines, sums->line_count, sizeof(sums->lines[0]), compare_sums, sums);
 }
 
 static uint64_t count_lines(const struct hs_selection *selection, bool is_rss_peak)
@@ -103,7 +142,7 @@ int hs_ledger_sums_of(const struct hs_selection *selection, bool is_rss_peak,
                       struct hs_ledger_sums *ret_sums)
 {
     const struct hs_profile *p = selection->profile;
-    struct hs_ledger_sums sums = { 0 };
+    struct hs_ledger_sums sums = { .is_missing_known = true };
     sums.lines = calloc(count_lines(selection, is_rss_peak) + 1, sizeof(sums.lines[0]));
     if (!sums.lines) {
         return -ENOMEM;
@@ -111,18 +150,12 @@ int hs_ledger_sums_of(const struct hs_selection *selection, bool is_rss_peak,
     for (uint32_t i = 0; i < selection->dump_count; i++) {
         const struct hs_profile_dump *dump = &p->dumps[selection->dumps[i]];
         const struct hs_profile_ledger *ledger = ledger_of(p, dump, is_rss_peak);
-        if (!ledger) {
+        if (ledger) {
+            add_ledger(&sums, p, ledger);
+        } else {
             sums.missing_count++;
-            continue;
-        }
-        add_head(&sums, dump, ledger);
-        for (uint32_t k = 0; k < ledger->lines_n; k++) {
-            const struct hs_profile_ledger_line *line = &p->ledger_lines[ledger->line_first + k];
-            uint32_t kind = line->kind < HS_LEDGER_KIND_N ? line->kind : HS_LEDGER_UNKNOWN;
-            struct hs_ledger_sum *sum = &sums.lines[sums.line_count++];
-            *sum = (struct hs_ledger_sum){ .kind = kind, .name = line->name };
-            add(sum, line);
-            add(&sums.kinds[kind], line);
+            sums.missing_bytes += dump->rss_peak_bytes;
+            sums.is_missing_known &= dump->rss_peak_bytes > 0;
         }
     }
     merge(&sums);
@@ -130,32 +163,30 @@ int hs_ledger_sums_of(const struct hs_selection *selection, bool is_rss_peak,
     return 0;
 }
 
-void hs_ledger_parts_of(const struct hs_ledger_sums *sums,
-                        struct hs_ledger_part ret_parts[HS_LEDGER_PARTS])
+int hs_ledger_sums_of_one(const struct hs_profile *profile, uint32_t ledger_idx,
+                          struct hs_ledger_sums *ret_sums)
 {
-    static const struct {
-        const char *words;
-        enum hs_ledger_kind kinds[4]; /* HS_LEDGER_UNKNOWN: no further one */
-    } parts[HS_LEDGER_PARTS] = {
-        { "blocks from malloc", { HS_LEDGER_MALLOC_USED, HS_LEDGER_MALLOC_LARGE } },
-        { "memory that malloc keeps free",
-          { HS_LEDGER_MALLOC_BINNED, HS_LEDGER_MALLOC_FAST, HS_LEDGER_MALLOC_CACHED,
-            HS_LEDGER_MALLOC_TOP } },
-        { "other anonymous mappings",
-          { HS_LEDGER_ANONYMOUS, HS_LEDGER_BRK, HS_LEDGER_MALLOC_UNREAD } },
-        { "shared memory", { HS_LEDGER_SHARED } },
-        { "stacks", { HS_LEDGER_STACK } },
-        { "code and data of modules", { HS_LEDGER_CODE, HS_LEDGER_DATA } },
-        { "mapped files", { HS_LEDGER_FILE } },
-        { "heapscope's own memory", { HS_LEDGER_RECORDER } },
-        { "other", { HS_LEDGER_MALLOC_INTERNAL, HS_LEDGER_KERNEL } },
-    };
-    for (size_t i = 0; i < HS_LEDGER_PARTS; i++) {
-        ret_parts[i] = (struct hs_ledger_part){ .words = parts[i].words };
-        for (size_t k = 0; k < 4 && parts[i].kinds[k] != HS_LEDGER_UNKNOWN; k++) {
-            ret_parts[i].rss_bytes += sums->kinds[parts[i].kinds[k]].rss_bytes;
+    const struct hs_profile_ledger *ledger = &profile->ledgers[ledger_idx];
+    struct hs_ledger_sums sums = { .is_missing_known = true };
+    sums.lines = calloc((size_t)ledger->lines_n + 1, sizeof(sums.lines[0]));
+    if (!sums.lines) {
+        return -ENOMEM;
+    }
+    add_ledger(&sums, profile, ledger);
+    merge(&sums);
+    *ret_sums = sums;
+    return 0;
+}
+
+const struct hs_ledger_sum *hs_ledger_sums_find(const struct hs_ledger_sums *sums, uint32_t kind,
+                                                uint32_t name)
+{
+    for (uint32_t i = 0; i < sums->line_count; i++) {
+        if (sums->lines[i].kind == kind && sums->lines[i].name == name) {
+            return &sums->lines[i];
         }
     }
+    return NULL;
 }
 
 void hs_ledger_sums_deinit(struct hs_ledger_sums *sums)

@@ -10,6 +10,7 @@
 #include "profile/model/dump_heaps.h"
 #include "profile/model/margin.h"
 #include "trace/snapshot.h"
+#include "util/saturate.h"
 
 static int64_t text_of(struct hs_sql_store *store, const struct hs_profile *p, uint32_t id)
 {
@@ -373,12 +374,20 @@ static void add_ledger(struct hs_sql_store *store, const struct hs_profile *p, u
         return;
     }
     const struct hs_profile_ledger *ledger = &p->ledgers[idx - 1];
+    int64_t changed_bytes = (int64_t)ledger->rss_bytes;
     for (uint32_t i = 0; i < ledger->lines_n; i++) {
         const struct hs_profile_ledger_line *line = &p->ledger_lines[ledger->line_first + i];
         HS_SQL_ADD(store, HS_SQL_OWN_LEDGER, dump, is_rss_peak, (int64_t)ledger->time_ns,
                    hs_sql_store_str(store, hs_ledger_kind_key(line->kind)),
                    text_of(store, p, line->name), (int64_t)line->count, (int64_t)line->size_bytes,
-                   (int64_t)line->rss_bytes, (int64_t)line->pss_bytes, (int64_t)line->swap_bytes);
+                   (int64_t)line->rss_bytes, (int64_t)line->pss_bytes, (int64_t)line->swap_bytes,
+                   hs_ledger_is_explained(line->kind, line->name != 0));
+        changed_bytes = hs_saturate_subtract(changed_bytes, (int64_t)line->rss_bytes);
+    }
+    if (changed_bytes != 0) {
+        HS_SQL_ADD(store, HS_SQL_OWN_LEDGER, dump, is_rss_peak, (int64_t)ledger->time_ns,
+                   hs_sql_store_str(store, "changed"), text_of(store, p, 0), 0, 0, changed_bytes, 0,
+                   0, false);
     }
 }
 

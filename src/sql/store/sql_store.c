@@ -139,7 +139,8 @@ static const struct {
                              "rarity int" },
     [HS_SQL_OWN_LEDGER] = { "heapscope_ledger",
                             "id # dump_id int is_rss_peak int time_ns int kind text name text "
-                            "count int size_bytes int rss_bytes int pss_bytes int swap_bytes int" },
+                            "count int size_bytes int rss_bytes int pss_bytes int swap_bytes int "
+                            "is_explained int" },
 };
 
 const char *hs_sql_table_name(enum hs_sql_table table)
