@@ -155,7 +155,7 @@ _heapscope()
             options+=' --heap --against --max-growth --strict --limits --json --junit'
             ;;
         diff)
-            options+=' --view --snapshots --process --heap --normalize --trend --tree --json --format --output --top'
+            options+=' --view --snapshots --process --heap --normalize --trend --rss --tree --json --format --output --top'
             ;;
         export)
             options+=' --format --output --view --snapshot --pid --heap --base --quiet'

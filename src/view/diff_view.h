@@ -55,6 +55,10 @@ struct hs_json;
 /* The same as the field "resident" of the open object. */
 int hs_diff_json_ledger(const struct hs_diff_options *options, struct hs_json *json);
 
+/* The resident memory alone, line by line: text, and JSON. */
+int hs_diff_write_rss(const struct hs_diff_options *options, struct hs_buf *buf);
+int hs_diff_write_rss_json(const struct hs_diff_options *options, struct hs_buf *buf);
+
 struct hs_table;
 
 struct hs_diff_table_end {

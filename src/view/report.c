@@ -9,9 +9,7 @@
 #include "rt/text.h"
 #include "util/utf8.h"
 #include "view/report_parts.h"
-
-/* Longer lines are hard to read, however wide the terminal is. */
-#define PARAGRAPH_COLUMNS 100
+#include "view/wrapped.h"
 
 bool hs_report_fits(const struct hs_report *report, size_t columns)
 {
@@ -49,29 +47,7 @@ void hs_report_heading(struct hs_report *report, const char *title, const char *
 
 void hs_report_write_wrapped(struct hs_report *report, const char *indent, const char *text)
 {
-    size_t columns = report->options->columns;
-    columns = columns == 0 || columns > PARAGRAPH_COLUMNS ? PARAGRAPH_COLUMNS : columns;
-    size_t most = columns > strlen(indent) + 8 ? columns - strlen(indent) : 8;
-    size_t used = 0;
-    for (const char *word = text; *word;) {
-        word += strspn(word, " ");
-        size_t bytes = strcspn(word, " ");
-        if (strncmp(word + bytes, " %", 2) == 0) {
-            bytes += 1 + strcspn(word + bytes + 1, " "); /* "95 %" stays together */
-        }
-        /* A word that is longer than a line is broken at the end of the line. */
-        bytes = hs_utf8_fit(word, bytes, most);
-        size_t width = hs_utf8_columns(word, bytes);
-        if (used > 0 && used + 1 + width > columns) {
-            hs_buf_char(report->buf, '\n');
-            used = 0;
-        }
-        hs_buf_str(report->buf, used == 0 ? indent : " ");
-        hs_utf8_write(report->buf, word, bytes);
-        used += width + (used == 0 ? strlen(indent) : 1);
-        word += bytes;
-    }
-    hs_buf_char(report->buf, '\n');
+    hs_wrapped_write(report->buf, indent, report->options->columns, text);
 }
 
 void hs_report_write_place(const struct hs_report *report, uint32_t node, struct hs_buf *buf)

@@ -30,7 +30,7 @@ static const struct {
 
 struct diff_args {
     unsigned format, view;
-    bool is_tree, is_json, is_normalized, is_trend;
+    bool is_tree, is_json, is_normalized, is_trend, is_rss;
     const char *output, *top, *snapshots, *process;
     struct hs_opt_list heaps;
     struct hs_heap_patterns heap_patterns;
@@ -116,6 +116,7 @@ static int fill_in(const struct hs_opts_spec *spec, const struct hs_opts_result 
     }
     compare->view = (enum hs_view)args->view;
     compare->is_normalized = args->is_normalized;
+    compare->is_rss = args->is_rss;
     return status ? status : parse_top(spec, args);
 }
 
@@ -146,12 +147,28 @@ static int check_operands(const struct hs_opts_spec *spec, size_t count,
     return 0;
 }
 
+/* The resident memory is that of whole processes, and is known in bytes only. */
+static int check_rss(const struct hs_opts_spec *spec, const struct diff_args *args)
+{
+    bool is_written =
+        args->compare.format == HS_COMPARE_TABLE || args->compare.format == HS_COMPARE_JSON;
+    const char *other = args->is_normalized                    ? "--normalize"
+                        : args->heaps.count > 0                ? "--heap"
+                        : args->view != (unsigned)HS_VIEW_AUTO ? "--view"
+                        : !is_written ? hs_compare_formats[args->compare.format]
+                                      : NULL;
+    return args->is_rss && other
+               ? hs_args_fail(spec, "--rss cannot be shown together with %s", other)
+               : 0;
+}
+
 static int run_diff(const struct hs_opts_spec *spec, const struct hs_opts_result *result,
                     struct diff_args *args)
 {
     int status = check_operands(spec, result->operand_count, args);
     status = status ? status : fill_in(spec, result, args);
     status = status ? status : choose_format(spec, args);
+    status = status ? status : check_rss(spec, args);
     if (status == 0 && args->is_trend) {
         status = run_trend(spec, &args->compare);
     } else if (status == 0) {
@@ -182,6 +199,9 @@ int hs_cmd_diff(int argc, char **argv)
         HS_OPT_FLAG(0, "trend", &args.is_trend,
                     "show what grows over all snapshots of one FILE, how fast, and whether\n"
                     "it ever fell; as a table or JSON"),
+        HS_OPT_FLAG(0, "rss", &args.is_rss,
+                    "show what of the resident memory changed, line by line, and why; with\n"
+                    "--trend, what of it grows over all snapshots"),
         HS_OPT_FLAG(0, "tree", &args.is_tree, "show the call tree from main down"),
         HS_OPT_FLAG(0, "json", &args.is_json, "print JSON, without rounding"),
         HS_OPT_CHOICE('f', "format", "FORMAT", &args.format, hs_compare_formats,

@@ -152,6 +152,7 @@ static int run_compare(const struct hs_opts_spec *spec, const char *path,
                                   : HS_COMPARE_TABLE,
         .output = "-",
         .top_count = options->top_count,
+        .is_rss = args->is_rss,
         .has_columns = true,
         .columns = options->columns,
     };

@@ -73,6 +73,10 @@ static int write_format(const struct hs_compare *compare, const struct hs_diff *
                        : COLUMNS_PIPED,
         .has_colour = is_stdout && hs_args_has_colour(STDOUT_FILENO),
     };
+    if (compare->is_rss) {
+        return compare->format == HS_COMPARE_JSON ? hs_diff_write_rss_json(&options, buf)
+                                                  : hs_diff_write_rss(&options, buf);
+    }
     switch (compare->format) {
     case HS_COMPARE_TABLE:
         return hs_diff_write_text(diff, &options, buf);

@@ -42,6 +42,7 @@ struct hs_compare {
     bool has_columns;
     unsigned columns; /* with has_columns; else the terminal's width */
     bool is_normalized;
+    bool is_rss;     /* compares the resident memory: HS_COMPARE_TABLE or HS_COMPARE_JSON */
     bool is_telling; /* prints what was written to a file */
 };
 

@@ -1,0 +1,125 @@
+"""Why the resident memory grew: `diff --rss`, on a program that grows for one reason after the other."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+
+import pytest
+from conftest import clean_env
+from test_ledger import running
+from waiting import wait_until
+
+MIB = 1 << 20
+CAUSES = ("held", "scattered", "retained", "anonymous", "shared", "stacks", "files", "arenas")
+PARTS = {"held": "malloc_held", "scattered": "malloc_free", "retained": "malloc_free", "arenas": "malloc_free"}
+
+
+class Growing:
+    """rss_grows.c, attached to: do(WORD) makes it grow, and takes a snapshot."""
+
+    def __init__(self, heapscope, process, folder):
+        self.heapscope, self.process, self.folder, self.count = heapscope, process, folder, 0
+
+    def snapshot(self):
+        self.count += 1
+        file = self.folder / f"{self.count}.pftrace"
+        done = self.heapscope("snapshot", "-p", self.process.pid, "-o", file)
+        assert done.returncode == 0, done.stderr
+        return file
+
+    def do(self, word):
+        self.process.stdin.write(word + "\n")
+        self.process.stdin.flush()
+        assert self.process.stdout.readline() == "done\n"
+        return self.snapshot()
+
+
+def grow(dist, heapscope, target, folder, words, **env):
+    """The snapshot before and after each word."""
+    mapped = folder / "mapped"
+    mapped.write_bytes(os.urandom(12 * MIB))
+    with running(target("rss_grows", "-pthread"), mapped, **env) as process:
+        recording = subprocess.Popen([dist / "bin" / "heapscope", "attach", str(process.pid), "-q", "-o",
+                                      folder / "x.pftrace"], env=clean_env())
+        try:
+            wait_until(lambda: heapscope("snapshot", "-p", process.pid, "-o", folder / "0.pftrace").returncode == 0)
+            growing = Growing(heapscope, process, folder)
+            before = growing.snapshot()
+            pairs = {}
+            for word in words:
+                after = growing.do(word)
+                pairs[word] = before, after
+                before = after
+        finally:
+            recording.send_signal(signal.SIGINT)
+            recording.wait(60)
+    return pairs
+
+
+@pytest.fixture(scope="module")
+def pairs(dist, heapscope, target, tmp_path_factory):
+    return grow(dist, heapscope, target, tmp_path_factory.mktemp("grows"), CAUSES)
+
+
+def resident(heapscope, pair):
+    return json.loads(heapscope("diff", "--rss", "--json", *pair).stdout)["resident"]
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_cause(heapscope, pairs, cause):
+    found = resident(heapscope, pairs[cause])
+    assert found["cause"] == cause and found["measure"] == "rss" and found["is_whole"], found["verdict"]
+    parts = {row["part"]: row["after_bytes"] - row["before_bytes"] for row in found["parts"]}
+    grew = found["after_bytes"] - found["before_bytes"]
+    assert parts[PARTS.get(cause, cause)] == max(parts.values()) > 0.8 * grew > 8 * MIB
+    changed = [abs(sum(parts.values()) - grew), abs(sum(row["after_bytes"] - row["before_bytes"] for row in found["lines"]) - grew)]
+    assert max(changed) < MIB
+    words = heapscope("diff", "--rss", *pairs[cause]).stdout
+    assert re.search(r"Resident memory grew by \d+\.\d MiB: .* \+\d+\.\d MiB", words), words
+    # The parts and the same advice are in the comparison of blocks, and in its JSON.
+    blocks = " ".join(heapscope("diff", *pairs[cause]).stdout.split())
+    advice = found["verdict"].split("iB. ", 1)[1:]
+    assert all(part in blocks for part in advice) and len(advice) == (cause not in ("shared", "files"))
+    assert json.loads(heapscope("diff", "--json", *pairs[cause]).stdout)["resident"] == found
+
+
+def test_names_of_lines(heapscope, pairs):
+    words = heapscope("diff", "--rss", *pairs["files"]).stdout
+    assert re.search(r"\+12\.0 MiB +0 B +12\.0 MiB +mapped files: /.*/mapped$", words, re.M), words
+    words = heapscope("report", "--rss", "--base", *pairs["files"]).stdout
+    assert re.search(r"\+12\.0 MiB +0 B +12\.0 MiB +mapped files: /.*/mapped$", words, re.M), words
+
+
+def test_arenas_and_their_remedy(dist, heapscope, target, tmp_path, pairs):
+    """The setting that the text names works: the threads use the same memory one after the other."""
+    many = resident(heapscope, pairs["arenas"])
+    assert many["arenas_after"] >= many["arenas_before"] + 7 and "MALLOC_ARENA_MAX=2" in many["verdict"]
+    pair, = grow(dist, heapscope, target, tmp_path, ["arenas"], MALLOC_ARENA_MAX=2).values()
+    few = resident(heapscope, pair)
+    assert few["cause"] != "arenas" and few["arenas_after"] <= 2
+    assert few["after_bytes"] - few["before_bytes"] < 0.5 * (many["after_bytes"] - many["before_bytes"])
+
+
+def test_trim_and_its_remedy(dist, heapscope, target, tmp_path):
+    """What malloc_trim() is said to give back, it does."""
+    retained, trimmed = grow(dist, heapscope, target, tmp_path, ["retained", "trim"]).values()
+    grew, fell = resident(heapscope, retained), resident(heapscope, trimmed)
+    assert grew["trim_bytes"] > 8 * MIB and "malloc_trim(0) would give back" in grew["verdict"]
+    assert fell["before_bytes"] - fell["after_bytes"] == pytest.approx(grew["trim_bytes"], rel=0.05)
+    assert fell["cause"] == "retained" and "shrank" in fell["verdict"]
+
+
+def test_without_ledgers(run, heapscope):
+    file = run(["/bin/true"]).file
+    done = heapscope("diff", "--rss", file, file)
+    assert done.returncode == 0 and "does not say what its resident memory consisted of" in done.stdout
+    assert "resident" not in json.loads(heapscope("diff", "--rss", "--json", file, file).stdout)
+
+
+@pytest.mark.parametrize("other", [["--normalize"], ["--heap", "x"], ["--view", "space"], ["--tree"],
+                                   ["--format", "pprof"]])
+def test_what_does_not_go_with_it(heapscope, other):
+    done = heapscope("diff", "--rss", *other, "a", "b", "-o", "x")
+    assert done.returncode == 2 and "--rss cannot be shown together with" in done.stderr
