@@ -4,21 +4,10 @@
 #include "profile/analyse/heap_sums.h"
 #include "profile/model/describe.h"
 #include "util/json.h"
+#include "view/trend_lines.h"
 #include "view/trend_view.h"
 
 #define FORMAT 1
-
-static void write_line(const struct hs_trend_line *line, struct hs_json *json)
-{
-    hs_json_kv_double(json, "first", line->first);
-    hs_json_kv_double(json, "last", line->last);
-    hs_json_kv_double(json, "per_second", line->slope);
-    hs_json_kv_double(json, "low", line->slope - line->margin);
-    hs_json_kv_double(json, "high", line->slope + line->margin);
-    hs_json_kv_uint(json, "steps_up", line->steps_up);
-    hs_json_kv_uint(json, "steps_down", line->steps_down);
-    hs_json_kv_string(json, "verdict", hs_trend_verdict_names[line->verdict]);
-}
 
 static void write_frames(const struct hs_trend *trend, uint32_t stack, struct hs_json *json)
 {
@@ -44,7 +33,7 @@ static int write_rows(const struct hs_trend *trend, bool is_functions, struct hs
         if (is_functions) {
             hs_json_kv_string(json, "function", hs_trend_name(trend, order[i]));
         }
-        write_line(&rows[order[i]].line, json);
+        hs_trend_json_line(&rows[order[i]].line, json);
         if (!is_functions) {
             write_frames(trend, order[i], json);
         }
@@ -80,8 +69,11 @@ int hs_trend_write_json(const struct hs_trend *trend, const struct hs_trend_opti
     hs_buf_deinit(&heaps);
     hs_json_key(&json, "total");
     hs_json_open_inline(&json, '{');
-    write_line(&trend->total, &json);
+    hs_trend_json_line(&trend->total, &json);
     hs_json_close(&json, '}');
+    if (options->rss) {
+        hs_trend_json_resident(options->rss, &json);
+    }
     int err = name.err ? name.err : write_rows(trend, true, &json);
     err = err ? err : write_rows(trend, false, &json);
     hs_json_close(&json, '}');

@@ -1,6 +1,4 @@
 /* Writes a trend as a table. See trend_view.h. */
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,45 +11,24 @@
 #include "util/utf8.h"
 #include "view/diff_view.h"
 #include "view/format_interval.h"
+#include "view/trend_lines.h"
 #include "view/trend_view.h"
 
 #define STACKS_SHOWN 5
 #define FRAMES_SHOWN 12
-#define CELL_BYTES   (HS_DIFF_CELL_BYTES + HS_FORMAT_INTERVAL_BYTES)
 
 static const struct hs_table_column columns[] = {
     { "per second", HS_TABLE_RIGHT }, { "95 %", HS_TABLE_RIGHT },  { "first", HS_TABLE_RIGHT },
     { "last", HS_TABLE_RIGHT },       { "steps", HS_TABLE_RIGHT }, { "function", HS_TABLE_NAME },
 };
 
-/* Writes "±1.20 KiB"; "" when the line is exact. */
-static const char *margin_of(char *out, bool is_count, const struct hs_trend_line *line)
-{
-    char figure[HS_FORMAT_INTERVAL_BYTES];
-    out[0] = '\0';
-    if (line->margin > 1e-6 * fabs(line->slope)) {
-        snprintf(out, CELL_BYTES, "±%s", hs_format_value(figure, is_count, line->margin));
-    }
-    return out;
-}
-
-/* Writes "9 up, 1 down". */
-static const char *steps_of(char *out, const struct hs_trend_line *line)
-{
-    if (line->steps_down == 0) {
-        snprintf(out, CELL_BYTES, "%u up", line->steps_up);
-    } else {
-        snprintf(out, CELL_BYTES, "%u up, %u down", line->steps_up, line->steps_down);
-    }
-    return out;
-}
-
 static void write_head(const struct hs_trend *trend, const struct hs_trend_options *options,
                        struct hs_buf *buf)
 {
     const struct hs_profile_process *process = &options->profile->processes[trend->process];
     bool is_count = hs_views[trend->view].is_count;
-    char slope[HS_DIFF_CELL_BYTES], margin[CELL_BYTES], steps[CELL_BYTES], time[HS_HUMAN_BYTES];
+    char slope[HS_DIFF_CELL_BYTES], margin[HS_TREND_CELL_BYTES], steps[HS_TREND_CELL_BYTES],
+        time[HS_HUMAN_BYTES];
     char first[HS_FORMAT_INTERVAL_BYTES], last[HS_FORMAT_INTERVAL_BYTES];
     hs_buf_printf(buf, "Trend of %s: ", hs_views[trend->view].title);
     hs_describe_process(options->profile, trend->process, buf);
@@ -70,12 +47,12 @@ static void write_head(const struct hs_trend *trend, const struct hs_trend_optio
     }
     hs_buf_deinit(&heaps);
     const struct hs_trend_line *total = &trend->total;
-    margin_of(margin, is_count, total);
+    hs_trend_margin(margin, is_count, total);
     hs_buf_printf(
         buf, "\n  total   %s -> %s, %s%s%s a second, %s: %s\n",
         hs_format_value(first, is_count, total->first),
         hs_format_value(last, is_count, total->last), hs_diff_signed(slope, is_count, total->slope),
-        margin[0] ? " " : "", margin, steps_of(steps, total),
+        margin[0] ? " " : "", margin, hs_trend_steps(steps, total),
         total->verdict == HS_TREND_NOISE ? "no trend" : hs_trend_verdict_names[total->verdict]);
 }
 
@@ -86,7 +63,7 @@ static void write_table(const struct hs_trend *trend, const struct hs_trend_opti
     bool is_count = hs_views[trend->view].is_count;
     struct hs_table table;
     uint32_t found = 0;
-    char cell[CELL_BYTES], figure[HS_FORMAT_INTERVAL_BYTES];
+    char cell[HS_TREND_CELL_BYTES], figure[HS_FORMAT_INTERVAL_BYTES];
     hs_table_init(&table, columns, HS_COUNT_OF(columns));
     for (uint32_t i = 0; i < count; i++) {
         const struct hs_trend_line *line = &trend->functions[order[i]].line;
@@ -95,10 +72,10 @@ static void write_table(const struct hs_trend *trend, const struct hs_trend_opti
             continue;
         }
         hs_table_cell(&table, "%s", hs_diff_signed(cell, is_count, line->slope));
-        hs_table_cell(&table, "%s", margin_of(cell, is_count, line));
+        hs_table_cell(&table, "%s", hs_trend_margin(cell, is_count, line));
         hs_table_cell(&table, "%s", hs_format_value(figure, is_count, line->first));
         hs_table_cell(&table, "%s", hs_format_value(figure, is_count, line->last));
-        hs_table_cell(&table, "%s", steps_of(cell, line));
+        hs_table_cell(&table, "%s", hs_trend_steps(cell, line));
         hs_table_cell(&table, "%s", hs_trend_name(trend, order[i]));
     }
     const struct hs_diff_table_end end = { .title = title,
@@ -117,7 +94,7 @@ static int write_stacks(const struct hs_trend *trend, const struct hs_trend_opti
     uint32_t *order;
     uint32_t count;
     uint32_t shown = 0;
-    char slope[HS_DIFF_CELL_BYTES], steps[CELL_BYTES];
+    char slope[HS_DIFF_CELL_BYTES], steps[HS_TREND_CELL_BYTES];
     int err = hs_trend_sort(trend->stacks, trend->stack_count, &order, &count);
     if (err < 0) {
         return err;
@@ -133,7 +110,7 @@ static int write_stacks(const struct hs_trend *trend, const struct hs_trend_opti
         hs_buf_printf(buf, "%s  %s a second, %s\n",
                       shown++ == 0 ? "\nStacks that grow and never fell\n" : "",
                       hs_diff_signed(slope, hs_views[trend->view].is_count, row->line.slope),
-                      steps_of(steps, &row->line));
+                      hs_trend_steps(steps, &row->line));
         uint32_t depth = 0;
         for (uint32_t n = order[i]; n != HS_NODE_NONE; n = trend->stacks[n].parent) {
             const char *name = hs_trend_name(trend, trend->stacks[n].function);
@@ -162,6 +139,9 @@ int hs_trend_write_text(const struct hs_trend *trend, const struct hs_trend_opti
         return err;
     }
     write_head(trend, options, buf);
+    if (options->rss) {
+        hs_trend_write_rss_verdict(options->rss, options, buf);
+    }
     write_table(trend, options, HS_TREND_GROWS, false, "Functions that grew and never fell", order,
                 count, buf);
     write_table(trend, options, HS_TREND_GROWS, true, "Functions that grew, with ups and downs",

@@ -10,13 +10,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "profile/analyse/rss_trend.h"
 #include "profile/analyse/trend.h"
+
+struct hs_json;
 
 struct hs_trend_options {
     const char *name; /* of the file */
     const struct hs_profile *profile;
-    uint32_t top_count; /* rows of each table; UINT32_MAX: all */
-    unsigned columns;   /* of the terminal; 0: names are not shortened */
+    const struct hs_rss_trend *rss; /* that of the same process; NULL: there is none */
+    uint32_t top_count;             /* rows of each table; UINT32_MAX: all */
+    unsigned columns;               /* of the terminal; 0: names are not shortened */
     bool has_colour;
 };
 
@@ -26,3 +30,13 @@ int hs_trend_write_text(const struct hs_trend *trend, const struct hs_trend_opti
 /* Writes the whole trend as JSON. */
 int hs_trend_write_json(const struct hs_trend *trend, const struct hs_trend_options *options,
                         struct hs_buf *buf);
+
+/* The resident memory alone: text, and JSON. */
+int hs_trend_write_rss(const struct hs_rss_trend *trend, const struct hs_trend_options *options,
+                       struct hs_buf *buf);
+int hs_trend_write_rss_json(const struct hs_rss_trend *trend,
+                            const struct hs_trend_options *options, struct hs_buf *buf);
+/* Its verdict, as a paragraph; and all of it, as the field "resident" of the open object. */
+void hs_trend_write_rss_verdict(const struct hs_rss_trend *trend,
+                                const struct hs_trend_options *options, struct hs_buf *buf);
+void hs_trend_json_resident(const struct hs_rss_trend *trend, struct hs_json *json);

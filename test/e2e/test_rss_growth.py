@@ -9,7 +9,7 @@ import subprocess
 import pytest
 from conftest import clean_env
 from test_ledger import running
-from waiting import wait_until
+from waiting import let_time_pass, wait_until
 
 MIB = 1 << 20
 CAUSES = ("held", "scattered", "retained", "anonymous", "shared", "stacks", "files", "arenas")
@@ -109,6 +109,48 @@ def test_trim_and_its_remedy(dist, heapscope, target, tmp_path):
     assert grew["trim_bytes"] > 8 * MIB and "malloc_trim(0) would give back" in grew["verdict"]
     assert fell["before_bytes"] - fell["after_bytes"] == pytest.approx(grew["trim_bytes"], rel=0.05)
     assert fell["cause"] == "retained" and "shrank" in fell["verdict"]
+
+
+def test_trend(dist, heapscope, target, tmp_path):
+    """Each second the program needs 3 MiB more than before at once, and frees it: RSS grows, and its blocks do not."""
+    file = tmp_path / "x.pftrace"
+    command = [dist / "bin/heapscope", "run", "-q", "-i", "1", "--dump-every", "1s", "-o", file, "--",
+               target("rss_grows", "-pthread")]
+    with subprocess.Popen(list(map(str, command)), env=clean_env(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        for _ in range(8):
+            process.stdin.write("more\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == "done\n"
+            let_time_pass(0.8, "the trend is over time, and readings are a second apart")
+        process.stdin.close()
+        assert process.wait(60) == 0
+    whole = json.loads(heapscope("diff", "--trend", "--rss", "--json", file).stdout)
+    found = whole["resident"]
+    readings, parts = found["readings"], {row["part"]: row for row in found["parts"]}
+    assert len(readings) >= 4 and whole["pid"] > 0
+    assert parts["malloc_free"]["steps_down"] == 0 and parts["malloc_free"]["steps_up"] >= 3
+    assert readings[-1]["malloc_free"] - readings[0]["malloc_free"] > 8 * MIB
+    for row in readings:
+        assert abs(sum(row[part] for part in parts) - row["rss_bytes"]) < 65536
+        assert row["malloc_held"] < 4 * MIB and row["live_bytes"] < 4 * MIB
+    assert found["rss"]["low"] <= found["rss"]["per_second"] <= found["rss"]["high"]
+    # With fewer readings, from a machine that hardly ran, Student's t proves little.
+    if len(readings) >= 6:
+        assert found["cause"] == "retained" and found["rss"]["verdict"] == "grows"
+        assert "Most of that is no leak" in found["verdict"]
+        assert "+" in heapscope("diff", "--trend", "--rss", file).stdout
+    words = heapscope("diff", "--trend", "--rss", file).stdout
+    assert len(re.findall(r"^ +(?:0 ns|[\d.]+ m?s) +[\d.]+ MiB", words[words.index("\nReadings"):], re.M)) == len(readings)
+    assert found["verdict"] in " ".join(words.split())
+    assert found["verdict"] in " ".join(heapscope("diff", "--trend", file).stdout.split())
+    assert json.loads(heapscope("diff", "--trend", "--json", file).stdout)["resident"] == found
+
+
+def test_trend_without_readings(run, heapscope):
+    done = heapscope("diff", "--trend", "--rss", run(["/bin/true"]).file)
+    assert done.returncode == 1 and "a trend of resident memory needs 3 snapshots" in done.stderr
 
 
 def test_without_ledgers(run, heapscope):

@@ -66,6 +66,15 @@ static void retain(void)
     comb(blocks, BLOCKS / 10, 10 * BLOCK, BLOCKS);
 }
 
+/* Each call needs more at once than the one before, and frees it. */
+static void retain_more(void)
+{
+    static size_t calls;
+    large = malloc(24 * MIB);
+    free(large);
+    comb(blocks, ++calls * BLOCKS / 40, 10 * BLOCK, BLOCKS);
+}
+
 static void *one_thread(void *arg)
 {
     static __thread char *own[BLOCKS / 4];
@@ -149,6 +158,8 @@ static void act(const char *word)
         scatter();
     } else if (strcmp(word, "retained") == 0) {
         retain();
+    } else if (strcmp(word, "more") == 0) {
+        retain_more();
     } else if (strcmp(word, "arenas") == 0) {
         arenas();
     } else if (strcmp(word, "anonymous") == 0 || strcmp(word, "shared") == 0) {

@@ -13,17 +13,40 @@
 #include "cli/message.h"
 #include "cli/output.h"
 #include "cli/read/profile_file.h"
+#include "profile/analyse/rss_trend.h"
 #include "profile/analyse/trend.h"
 #include "profile/model/describe.h"
 #include "view/trend_view.h"
 
 #define COLUMNS_PIPED 160
 
+/* How many points a trend of a process has. */
+static uint32_t count_points(const struct hs_compare *compare, const struct hs_profile *profile,
+                             uint32_t process)
+{
+    return compare->is_rss ? hs_rss_trend_reading_count(profile, process)
+                           : hs_trend_dump_count(profile, process);
+}
+
+static void say_too_few(const struct hs_compare *compare, const char *path, uint32_t most)
+{
+    if (compare->is_rss) {
+        hs_message("%s: a trend of resident memory needs %u snapshots of a process at which it was "
+                   "read, and there are %u: record them with heapscope run --dump-every 10s",
+                   path, HS_TREND_DUMPS_MIN, most);
+    } else {
+        hs_message("%s: a trend needs %u snapshots of a process, and there are %u: record them "
+                   "with heapscope run --dump-every 10s",
+                   path, HS_TREND_DUMPS_MIN, most);
+    }
+}
+
 /* Finds the one process with enough snapshots, or prints what to do when there is none, or
  * several. */
-static int choose_process(const struct hs_compare_side *side, const struct hs_profile *profile,
+static int choose_process(const struct hs_compare *compare, const struct hs_profile *profile,
                           uint32_t *ret_process)
 {
+    const struct hs_compare_side *side = &compare->sides[HS_DIFF_AFTER];
     struct hs_selection selection;
     struct hs_buf names = HS_BUF_INIT;
     uint32_t found = 0, most = 0;
@@ -34,7 +57,7 @@ static int choose_process(const struct hs_compare_side *side, const struct hs_pr
     }
     for (uint32_t i = 0; i < selection.dump_count; i++) {
         uint32_t process = profile->dumps[selection.dumps[i]].process;
-        uint32_t count = hs_trend_dump_count(profile, process);
+        uint32_t count = count_points(compare, profile, process);
         most = count > most ? count : most;
         if (count >= HS_TREND_DUMPS_MIN) {
             hs_buf_str(&names, found++ > 0 ? ", " : "");
@@ -45,10 +68,7 @@ static int choose_process(const struct hs_compare_side *side, const struct hs_pr
     }
     hs_selection_deinit(&selection);
     if (found == 0) {
-        hs_message(
-            "%s: a trend needs %u snapshots of a process, and there are %u: record them with "
-            "heapscope run --dump-every 10s",
-            side->path, HS_TREND_DUMPS_MIN, most);
+        say_too_few(compare, side->path, most);
     } else if (found > 1) {
         hs_message("%s: a trend shows one process: choose it with --process PID, from %s",
                    side->path, hs_buf_text(&names));
@@ -58,7 +78,7 @@ static int choose_process(const struct hs_compare_side *side, const struct hs_pr
 }
 
 struct output {
-    const struct hs_trend *trend;
+    const struct hs_trend *trend; /* NULL: only the resident memory is shown */
     const struct hs_trend_options *options;
     enum hs_compare_format format;
 };
@@ -66,18 +86,23 @@ struct output {
 static int fill_output(void *ctx, struct hs_buf *buf)
 {
     const struct output *output = ctx;
-    return output->format == HS_COMPARE_JSON
-               ? hs_trend_write_json(output->trend, output->options, buf)
-               : hs_trend_write_text(output->trend, output->options, buf);
+    const struct hs_rss_trend *rss = output->options->rss;
+    if (output->format == HS_COMPARE_JSON) {
+        return output->trend ? hs_trend_write_json(output->trend, output->options, buf)
+                             : hs_trend_write_rss_json(rss, output->options, buf);
+    }
+    return output->trend ? hs_trend_write_text(output->trend, output->options, buf)
+                         : hs_trend_write_rss(rss, output->options, buf);
 }
 
 static int write_output(const struct hs_compare *compare, const struct hs_profile *profile,
-                        const struct hs_trend *trend)
+                        const struct hs_trend *trend, const struct hs_rss_trend *rss)
 {
     bool is_stdout = strcmp(compare->output, "-") == 0;
     const struct hs_trend_options options = {
         .name = compare->sides[HS_DIFF_AFTER].path,
         .profile = profile,
+        .rss = rss,
         .top_count = compare->top_count,
         .columns = is_stdout && (isatty(STDOUT_FILENO) == 1 || getenv("COLUMNS"))
                        ? hs_args_columns(STDOUT_FILENO)
@@ -89,6 +114,30 @@ static int write_output(const struct hs_compare *compare, const struct hs_profil
                          hs_output_write(compare->output, fill_output, &output, NULL));
 }
 
+/* Computes and writes the trends: that of the resident memory as well, if it was read. */
+static int write_trends(const struct hs_compare *compare, const struct hs_profile *profile,
+                        uint32_t process, enum hs_view view)
+{
+    struct hs_trend trend = { 0 };
+    struct hs_rss_trend rss = { 0 };
+    int status = HS_EXIT_STATUS_FAILED;
+    int rss_err = hs_rss_trend_build(profile, process, &rss);
+    int err = compare->is_rss ? rss_err : hs_trend_build(profile, process, view, &trend);
+    if (!compare->is_rss && err == 0 && rss_err < 0 && rss_err != -ENODATA) {
+        err = rss_err;
+    }
+    if (err == 0) {
+        status = write_output(compare, profile, compare->is_rss ? NULL : &trend,
+                              rss_err == 0 ? &rss : NULL);
+    } else {
+        hs_message("%s: %s", compare->sides[HS_DIFF_AFTER].path,
+                   err == -ENODATA ? "all snapshots have the same time" : strerror(-err));
+    }
+    hs_rss_trend_deinit(&rss);
+    hs_trend_deinit(&trend);
+    return status;
+}
+
 int hs_trend_output_run(const struct hs_compare *compare)
 {
     const struct hs_compare_side *side = &compare->sides[HS_DIFF_AFTER];
@@ -97,22 +146,13 @@ int hs_trend_output_run(const struct hs_compare *compare)
     enum hs_view view;
     const char *reason;
     uint32_t process = 0;
-    struct hs_trend trend;
     int status =
         hs_profile_file_load_view(side->path, &side->select, wanted, &profile, &view, &reason);
     if (status == 0) {
-        status = choose_process(side, profile, &process);
+        status = choose_process(compare, profile, &process);
     }
     if (status == 0) {
-        int err = hs_trend_build(profile, process, view, &trend);
-        if (err == 0) {
-            status = write_output(compare, profile, &trend);
-            hs_trend_deinit(&trend);
-        } else {
-            hs_message("%s: %s", side->path,
-                       err == -ENODATA ? "all snapshots have the same time" : strerror(-err));
-            status = HS_EXIT_STATUS_FAILED;
-        }
+        status = write_trends(compare, profile, process, view);
     }
     hs_profile_free(profile);
     return status;

@@ -1,0 +1,23 @@
+/*
+ * How the slopes of a trend are written. Only for the files of the trend.
+ *
+ * Threads   no state.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "profile/analyse/trend_line.h"
+#include "view/diff_view.h"
+#include "view/format_interval.h"
+
+struct hs_json;
+
+#define HS_TREND_CELL_BYTES (HS_DIFF_CELL_BYTES + HS_FORMAT_INTERVAL_BYTES)
+
+/* "±1.20 KiB"; "" when the line is exact. Each returns `out`, of HS_TREND_CELL_BYTES bytes. */
+const char *hs_trend_margin(char *out, bool is_count, const struct hs_trend_line *line);
+/* "9 up, 1 down" */
+const char *hs_trend_steps(char *out, const struct hs_trend_line *line);
+/* Writes the fields of the open object. */
+void hs_trend_json_line(const struct hs_trend_line *line, struct hs_json *json);

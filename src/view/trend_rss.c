@@ -1,0 +1,271 @@
+/*
+ * Writes the trend of the resident memory: see trend_view.h.
+ *
+ *     Trend of resident memory (RSS): prog (pid 4711), 12 readings in 30.0 s
+ *       file    prog.pftrace
+ *       Resident memory grew by 1.20 MiB a minute: ...
+ *
+ *        a minute       95 %     first      last  steps   consists of
+ *       +1.10 MiB  ±0.05 MiB  10.0 MiB  10.6 MiB  11 up   memory that malloc keeps free
+ *       ...
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/model/describe.h"
+#include "rt/base.h"
+#include "util/human.h"
+#include "util/json.h"
+#include "util/saturate.h"
+#include "util/table.h"
+#include "util/utf8.h"
+#include "view/diff_view.h"
+#include "view/trend_lines.h"
+#include "view/trend_view.h"
+#include "view/wrapped.h"
+
+#define FORMAT             1
+#define SECONDS_PER_MINUTE 60.0
+
+static void write_head(const struct hs_rss_trend *trend, const struct hs_trend_options *options,
+                       struct hs_buf *buf)
+{
+    char time[HS_HUMAN_BYTES];
+    hs_buf_str(buf, "Trend of resident memory (RSS): ");
+    hs_describe_process(options->profile, trend->process, buf);
+    hs_buf_printf(buf, " (pid %u), %u readings in %s\n  file    ",
+                  options->profile->processes[trend->process].pid, trend->reading_count,
+                  hs_human_duration(time, hs_saturate_round_unsigned(trend->seconds * 1e9)));
+    hs_utf8_write(buf, options->name, strlen(options->name));
+    hs_buf_char(buf, '\n');
+}
+
+void hs_trend_write_rss_verdict(const struct hs_rss_trend *trend,
+                                const struct hs_trend_options *options, struct hs_buf *buf)
+{
+    struct hs_buf text = HS_BUF_INIT;
+    hs_rss_trend_write_verdict(trend, &text);
+    hs_wrapped_write(buf, "  ", options->columns, hs_buf_text(&text));
+    hs_buf_deinit(&text);
+}
+
+/* --- slopes ----------------------------------------------------------------------------------- */
+
+struct named_line {
+    const struct hs_trend_line *line;
+    const char *words;
+};
+
+static int compare_lines(const void *a, const void *b)
+{
+    const struct named_line *x = a, *y = b;
+    double of_x = fabs(x->line->slope), of_y = fabs(y->line->slope);
+    return of_x > of_y ? -1 : of_x < of_y ? 1 : strcmp(x->words, y->words);
+}
+
+static void add_line(struct hs_table *table, const struct named_line *named)
+{
+    const struct hs_trend_line *line = named->line;
+    struct hs_trend_line minute = *line;
+    char cell[HS_TREND_CELL_BYTES], size[HS_HUMAN_BYTES];
+    minute.slope *= SECONDS_PER_MINUTE;
+    minute.margin *= SECONDS_PER_MINUTE;
+    hs_table_cell(table, "%s", hs_diff_signed(cell, false, minute.slope));
+    hs_table_cell(table, "%s", hs_trend_margin(cell, false, &minute));
+    hs_table_cell(table, "%s", hs_human_bytes(size, line->first));
+    hs_table_cell(table, "%s", hs_human_bytes(size, line->last));
+    hs_table_cell(table, "%s", hs_trend_steps(cell, line));
+    hs_table_cell(table, "%s",
+                  line->verdict == HS_TREND_NOISE ? "no trend"
+                                                  : hs_trend_verdict_names[line->verdict]);
+    hs_table_cell(table, "%s", named->words);
+}
+
+static void write_lines(const struct hs_rss_trend *trend, const struct hs_trend_options *options,
+                        struct hs_buf *buf)
+{
+    static const struct hs_table_column columns[] = {
+        { "a minute", HS_TABLE_RIGHT },   { "95 %", HS_TABLE_RIGHT },  { "first", HS_TABLE_RIGHT },
+        { "last", HS_TABLE_RIGHT },       { "steps", HS_TABLE_RIGHT }, { "", HS_TABLE_LEFT },
+        { "consists of", HS_TABLE_TEXT },
+    };
+    const struct named_line others[] = {
+        { &trend->rss, "in all" },
+        { &trend->unexplained, "not explained, of all of these" },
+        { &trend->swap, "swapped out" },
+        { &trend->live, "live blocks of the profile" },
+    };
+    struct named_line parts[HS_LEDGER_PARTS];
+    struct hs_table table;
+    for (unsigned part = 0; part < HS_LEDGER_PARTS; part++) {
+        parts[part] = (struct named_line){ &trend->parts[part],
+                                           hs_ledger_part_words((enum hs_ledger_part_kind)part) };
+    }
+    qsort(parts, HS_LEDGER_PARTS, sizeof(parts[0]), compare_lines);
+    hs_table_init(&table, columns, HS_COUNT_OF(columns));
+    for (unsigned i = 0; i < HS_LEDGER_PARTS; i++) {
+        if (parts[i].line->first > 0 || parts[i].line->steps_up > 0) {
+            add_line(&table, &parts[i]);
+        }
+    }
+    for (unsigned i = 0; i < HS_COUNT_OF(others); i++) {
+        if (others[i].line != &trend->swap || trend->swap.steps_up > 0 || trend->swap.first > 0) {
+            add_line(&table, &others[i]);
+        }
+    }
+    hs_buf_char(buf, '\n');
+    hs_table_write(&table, buf,
+                   &(struct hs_table_style){ .indent = 2,
+                                             .columns = options->columns,
+                                             .has_colour = options->has_colour,
+                                             .has_titles = true,
+                                             .give_way = "4 2" });
+    hs_table_deinit(&table);
+}
+
+/* --- readings --------------------------------------------------------------------------------- */
+
+static void add_reading(struct hs_table *table, const struct hs_rss_trend *trend, uint32_t k)
+{
+    const struct hs_rss_reading *reading = &trend->readings[k];
+    const uint64_t *parts = reading->parts_bytes;
+    char text[HS_HUMAN_BYTES];
+    uint64_t named_bytes =
+        parts[HS_LEDGER_PART_HELD] + parts[HS_LEDGER_PART_FREE] + parts[HS_LEDGER_PART_ANONYMOUS];
+    uint64_t rest_bytes = reading->rss_bytes > named_bytes ? reading->rss_bytes - named_bytes : 0;
+    hs_table_cell(table, "%s",
+                  hs_human_duration(text, reading->time_ns - trend->readings[0].time_ns));
+    hs_table_cell(table, "%s", hs_human_bytes(text, (double)reading->rss_bytes));
+    hs_table_cell(table, "%s", hs_human_bytes(text, (double)parts[HS_LEDGER_PART_HELD]));
+    hs_table_cell(table, "%s", hs_human_bytes(text, (double)parts[HS_LEDGER_PART_FREE]));
+    hs_table_cell(table, "%s", hs_human_bytes(text, (double)parts[HS_LEDGER_PART_ANONYMOUS]));
+    hs_table_cell(table, "%s", hs_human_bytes(text, (double)rest_bytes));
+    hs_table_cell(table, "%s", hs_human_exact(text, reading->arena_count));
+    hs_table_cell(table, "%s", hs_human_exact(text, reading->thread_count));
+    hs_table_cell(table, "%s", hs_human_bytes(text, reading->live.value));
+}
+
+/* Of many readings, some at equal distances: the first and the last are among them. */
+static void write_readings(const struct hs_rss_trend *trend, const struct hs_trend_options *options,
+                           struct hs_buf *buf)
+{
+    static const struct hs_table_column columns[] = {
+        { "after", HS_TABLE_RIGHT },        { "RSS", HS_TABLE_RIGHT },
+        { "malloc: held", HS_TABLE_RIGHT }, { "free", HS_TABLE_RIGHT },
+        { "anonymous", HS_TABLE_RIGHT },    { "rest", HS_TABLE_RIGHT },
+        { "arenas", HS_TABLE_RIGHT },       { "threads", HS_TABLE_RIGHT },
+        { "live blocks", HS_TABLE_RIGHT },
+    };
+    uint32_t count = trend->reading_count, shown = options->top_count;
+    struct hs_table table;
+    shown = shown < HS_TREND_DUMPS_MIN ? HS_TREND_DUMPS_MIN : shown;
+    shown = shown < count ? shown : count;
+    hs_table_init(&table, columns, HS_COUNT_OF(columns));
+    for (uint32_t i = 0; i < shown; i++) {
+        add_reading(&table, trend, (uint32_t)((uint64_t)i * (count - 1) / (shown - 1)));
+    }
+    hs_buf_printf(buf, "\nReadings, by the time since the first%s\n",
+                  shown < count ? "; --top all shows all" : "");
+    hs_table_write(&table, buf,
+                   &(struct hs_table_style){ .indent = 2,
+                                             .columns = options->columns,
+                                             .has_colour = options->has_colour,
+                                             .has_titles = true,
+                                             .give_way = "7 6 5 8" });
+    hs_table_deinit(&table);
+}
+
+int hs_trend_write_rss(const struct hs_rss_trend *trend, const struct hs_trend_options *options,
+                       struct hs_buf *buf)
+{
+    write_head(trend, options, buf);
+    hs_trend_write_rss_verdict(trend, options, buf);
+    write_lines(trend, options, buf);
+    write_readings(trend, options, buf);
+    return buf->err;
+}
+
+/* --- JSON ------------------------------------------------------------------------------------- */
+
+static void write_json_line(struct hs_json *json, const char *key, const struct hs_trend_line *line)
+{
+    hs_json_key(json, key);
+    hs_json_open_inline(json, '{');
+    hs_trend_json_line(line, json);
+    hs_json_close(json, '}');
+}
+
+static void write_json_readings(const struct hs_rss_trend *trend, struct hs_json *json)
+{
+    hs_json_key(json, "readings");
+    hs_json_open(json, '[');
+    for (uint32_t k = 0; k < trend->reading_count; k++) {
+        const struct hs_rss_reading *reading = &trend->readings[k];
+        hs_json_open_inline(json, '{');
+        hs_json_kv_double(json, "seconds",
+                          (double)(reading->time_ns - trend->readings[0].time_ns) / 1e9);
+        hs_json_kv_uint(json, "rss_bytes", reading->rss_bytes);
+        hs_json_kv_uint(json, "swap_bytes", reading->swap_bytes);
+        hs_json_kv_uint(json, "unexplained_bytes", reading->unexplained_bytes);
+        hs_json_kv_double(json, "live_bytes", reading->live.value);
+        hs_json_kv_uint(json, "arenas", reading->arena_count);
+        hs_json_kv_uint(json, "threads", reading->thread_count);
+        for (unsigned part = 0; part < HS_LEDGER_PARTS; part++) {
+            hs_json_kv_uint(json, hs_ledger_part_key((enum hs_ledger_part_kind)part),
+                            reading->parts_bytes[part]);
+        }
+        hs_json_close(json, '}');
+    }
+    hs_json_close(json, ']');
+}
+
+void hs_trend_json_resident(const struct hs_rss_trend *trend, struct hs_json *json)
+{
+    struct hs_rss_growth growth = hs_rss_trend_growth(trend);
+    struct hs_buf text = HS_BUF_INIT;
+    hs_rss_trend_write_verdict(trend, &text);
+    hs_json_key(json, "resident");
+    hs_json_open(json, '{');
+    hs_json_kv_double(json, "seconds", trend->seconds);
+    hs_json_kv_string(json, "cause", hs_rss_cause_key(hs_rss_cause_of(&growth)));
+    hs_json_kv_string(json, "verdict", hs_buf_text(&text));
+    hs_json_kv_uint(json, "trim_bytes", growth.trim_bytes);
+    write_json_line(json, "rss", &trend->rss);
+    write_json_line(json, "unexplained", &trend->unexplained);
+    write_json_line(json, "swap", &trend->swap);
+    write_json_line(json, "live", &trend->live);
+    hs_json_key(json, "parts");
+    hs_json_open(json, '[');
+    for (unsigned part = 0; part < HS_LEDGER_PARTS; part++) {
+        hs_json_open_inline(json, '{');
+        hs_json_kv_string(json, "part", hs_ledger_part_key((enum hs_ledger_part_kind)part));
+        hs_json_kv_string(json, "name", hs_ledger_part_words((enum hs_ledger_part_kind)part));
+        hs_trend_json_line(&trend->parts[part], json);
+        hs_json_close(json, '}');
+    }
+    hs_json_close(json, ']');
+    write_json_readings(trend, json);
+    hs_json_close(json, '}');
+    hs_buf_deinit(&text);
+}
+
+int hs_trend_write_rss_json(const struct hs_rss_trend *trend,
+                            const struct hs_trend_options *options, struct hs_buf *buf)
+{
+    struct hs_json json;
+    struct hs_buf name = HS_BUF_INIT;
+    hs_describe_process(options->profile, trend->process, &name);
+    hs_json_init(&json, buf, 1);
+    hs_json_open(&json, '{');
+    hs_json_kv_uint(&json, "format", FORMAT);
+    hs_json_kv_string(&json, "file", options->name);
+    hs_json_kv_uint(&json, "pid", options->profile->processes[trend->process].pid);
+    hs_json_kv_string(&json, "name", hs_buf_text(&name));
+    hs_trend_json_resident(trend, &json);
+    hs_json_close(&json, '}');
+    hs_buf_char(buf, '\n');
+    int err = name.err;
+    hs_buf_deinit(&name);
+    return err ? err : buf->err;
+}
