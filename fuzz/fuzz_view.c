@@ -12,6 +12,7 @@
 #include "profile/analyse/heap_choice.h"
 #include "profile/read/load.h"
 #include "util/buf.h"
+#include "view/diff_view.h"
 #include "view/folded.h"
 #include "view/json_lines.h"
 #include "view/massif.h"
@@ -19,6 +20,7 @@
 #include "view/report.h"
 #include "view/speedscope.h"
 #include "view/svg.h"
+#include "view/trend_view.h"
 
 /* Counts the bytes and checks each: text may contain no control characters except line breaks. */
 static int look(void *ctx, const void *data, size_t bytes)
@@ -74,6 +76,35 @@ static void choose(struct hs_profile *profile, uint8_t letter)
     report(profile, HS_REPORT_JSON, HS_VIEW_PEAK, 5);
 }
 
+/* What the first and the last snapshots differ in, and the trend of the first process. */
+static void resident(const struct hs_profile *profile)
+{
+    static int text;
+    static const struct hs_select_spec specs[HS_DIFF_SIDE_N] = { { .snapshot = 0 },
+                                                                 { .snapshot = HS_SELECT_LAST } };
+    struct hs_selection selections[HS_DIFF_SIDE_N] = { 0 };
+    struct hs_rss_trend trend = { 0 };
+    struct hs_buf buf;
+    hs_buf_init(&buf, look, &text);
+    if (hs_select_dumps(profile, &specs[0], &selections[0]) == 0 &&
+        hs_select_dumps(profile, &specs[1], &selections[1]) == 0) {
+        const struct hs_diff_options options = { .names = { "a", "b" },
+                                                 .selections = { &selections[0], &selections[1] },
+                                                 .top_count = HS_DIFF_ALL };
+        (void)hs_diff_write_rss(&options, &buf);
+        (void)hs_diff_write_rss_json(&options, &buf);
+    }
+    if (profile->process_count > 0 && hs_rss_trend_build(profile, 0, &trend) == 0) {
+        const struct hs_trend_options options = { .name = "a", .profile = profile, .top_count = 5 };
+        (void)hs_trend_write_rss(&trend, &options, &buf);
+        (void)hs_trend_write_rss_json(&trend, &options, &buf);
+    }
+    hs_rss_trend_deinit(&trend);
+    hs_selection_deinit(&selections[0]);
+    hs_selection_deinit(&selections[1]);
+    finish(&buf);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
@@ -99,6 +130,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     (void)hs_massif_write(profile, &last, &buf);
     (void)hs_json_lines_write(profile, &last, &buf);
     finish(&buf);
+    resident(profile);
     choose(profile, bytes > 0 ? data[bytes - 1] : 0);
     hs_profile_free(profile);
     return 0;

@@ -40,3 +40,25 @@ bool hs_array_is_valid(const void *array_address, size_t capacity)
 }
 
 #endif
+
+size_t hs_array_merge(void *items, size_t count, size_t elem_bytes,
+                      int (*compare)(const void *a, const void *b),
+                      void (*add)(void *sum, void *item))
+{
+    char *first = items;
+    size_t last = 0;
+    if (count == 0) {
+        return 0;
+    }
+    qsort(items, count, elem_bytes, compare);
+    for (size_t i = 1; i < count; i++) {
+        char *sum = first + last * elem_bytes, *item = first + i * elem_bytes;
+        if (compare(sum, item) == 0) {
+            add(sum, item);
+        } else {
+            last++;
+            memmove(sum + elem_bytes, item, elem_bytes);
+        }
+    }
+    return last + 1;
+}

@@ -31,6 +31,15 @@ HS_COLD int hs_array_grow(void *array_address, size_t *capacity, size_t count, s
 bool hs_array_is_valid(const void *array_address, size_t capacity);
 
 /*
+ * Merges the elements that `compare` takes for equal: sorts them, and calls `add` for each further
+ * element of a kind, which adds it to the first one and frees what it owns. Returns how many
+ * elements are left; they are sorted.
+ */
+size_t hs_array_merge(void *items, size_t count, size_t elem_bytes,
+                      int (*compare)(const void *a, const void *b),
+                      void (*add)(void *sum, void *item));
+
+/*
  * Makes room for `count` elements in total. `array_address` is the address of the pointer to the
  * first element, whatever its type. Returns 0 or -ENOMEM.
  */

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "profile/analyse/ledger_sums.h"
 #include "profile/analyse/peak_overlap.h"
 #include "profile/model/describe.h"
 #include "rt/base.h"
@@ -223,10 +224,39 @@ static void write_overlap(struct hs_report *report)
     hs_buf_deinit(&text);
 }
 
+/* Of several processes: their last readings, with shared memory counted once. */
+static void add_rss_of_several(struct hs_report *report, struct hs_table *table)
+{
+    struct hs_ledger_sums sums;
+    char size[HS_HUMAN_BYTES], rss[HS_HUMAN_BYTES];
+    int err = hs_ledger_sums_of(&report->selection, false, &sums);
+    if (err < 0) {
+        report->buf->err = report->buf->err ? report->buf->err : err;
+        return;
+    }
+    if (sums.process_count > 0) {
+        struct hs_buf remark = HS_BUF_INIT;
+        hs_buf_printf(&remark, "PSS of %u processes; the sum of RSS is %s", sums.process_count,
+                      hs_human_bytes(rss, (double)sums.all.rss_bytes));
+        hs_table_cell(table, "resident");
+        hs_table_cell(table, "%s", hs_human_bytes(size, (double)sums.all.pss_bytes));
+        hs_table_cell(table, "%s", "");
+        hs_table_cell(table, "%s", "");
+        hs_table_cell(table, "%s", "");
+        hs_table_cell(table, "%s", has_room_for_remarks(report) ? hs_buf_text(&remark) : "");
+        hs_buf_deinit(&remark);
+    }
+    hs_ledger_sums_deinit(&sums);
+}
+
 static void add_rss(struct hs_report *report, struct hs_table *table)
 {
     const struct hs_profile_dump *dump = first_dump(report);
-    if (report->selection.dump_count > 1 || (dump->rss_bytes == 0 && dump->rss_peak_bytes == 0)) {
+    if (report->selection.dump_count > 1) {
+        add_rss_of_several(report, table);
+        return;
+    }
+    if (dump->rss_bytes == 0 && dump->rss_peak_bytes == 0) {
         return;
     }
     char now[HS_HUMAN_BYTES];

@@ -56,6 +56,7 @@ def ask(dist, heapscope, target, tmp_path_factory):
         return [json.loads(part) for part in re.split(r"(?<=\])\n(?=\[)", done.stdout.strip())]
 
     call.file = file
+    call.report = lambda: heapscope("report", "--json", file).stdout
     return call
 
 
@@ -112,6 +113,15 @@ def test_answers_hold_together(ask):
         assert 0 < row["live_bytes"] < row["rss_anon_bytes"]
     for row in ask(QUESTIONS["What is the resident memory made of, over time?"])[0]:
         assert row["anon_bytes"] > 0 and row["file_bytes"] > 0 and row["shmem_bytes"] >= 0
+    lines = ask(QUESTIONS["What does the resident memory consist of?"])[0]
+    report = json.loads(ask.report())
+    assert {(r["kind"], r["name"], r["rss_bytes"]) for r in lines if r["kind"] != "changed"} == {
+        (line["kind"], line.get("name", ""), line["rss_bytes"]) for line in report["ledger"]["lines"]}
+    assert 99 <= sum(r["percent"] for r in lines) <= 101
+    row, = ask(QUESTIONS["How much of the resident memory is not explained?"])[0]
+    assert (row["rss_bytes"], row["unexplained_bytes"]) == (report["ledger"]["rss_bytes"], report["ledger"]["unexplained_bytes"])
+    kinds = ask(QUESTIONS["What of the resident memory grew between the first and the last dump?"])[0]
+    assert {r["kind"] for r in kinds} >= {"malloc_used", "code", "stack"}
     rates = of_sites(ask(QUESTIONS["Who allocates fastest?"])[0], "bytes_per_second", name="function")
     assert rates["site_phase2"][0] / rates["site_phase0"][0] == pytest.approx(1.02)
     dumps = {r["ns"] for r in ask(QUESTIONS["What did the counters say at each dump?"])[0] if r["name"] == "mem.rss.anon"}

@@ -104,12 +104,43 @@ static void test_failure_changes_nothing(void **state)
     }
 }
 
+struct pair {
+    int key, sum;
+};
+
+static int compare_keys(const void *a, const void *b)
+{
+    const struct pair *x = a, *y = b;
+    return x->key - y->key;
+}
+
+static void add_pair(void *to, void *from)
+{
+    struct pair *sum = to, *item = from;
+    sum->sum += item->sum;
+}
+
+static void test_merge(void **state)
+{
+    (void)state;
+    struct pair pairs[] = { { 3, 1 }, { 1, 2 }, { 3, 4 }, { 2, 8 }, { 1, 16 }, { 3, 32 } };
+    static const struct pair merged[] = { { 1, 18 }, { 2, 8 }, { 3, 37 } };
+    size_t count =
+        hs_array_merge(pairs, HS_COUNT_OF(pairs), sizeof(pairs[0]), compare_keys, add_pair);
+    assert_int_equal(count, 3);
+    assert_memory_equal(pairs, merged, sizeof(merged));
+    assert_int_equal(hs_array_merge(pairs, 3, sizeof(pairs[0]), compare_keys, add_pair), 3);
+    assert_int_equal(hs_array_merge(pairs, 1, sizeof(pairs[0]), compare_keys, add_pair), 1);
+    assert_int_equal(hs_array_merge(NULL, 0, sizeof(pairs[0]), compare_keys, add_pair), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_growth),
         cmocka_unit_test(test_count),
         cmocka_unit_test(test_failure_changes_nothing),
+        cmocka_unit_test(test_merge),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -216,27 +216,24 @@ static int compare_sums(const void *a, const void *b)
     return compare_names(a, b);
 }
 
+static void add_line(void *to, void *from)
+{
+    struct hs_ledger_line *sum = to, *line = from;
+    sum->count += line->count;
+    sum->size_bytes += line->size_bytes;
+    sum->rss_bytes += line->rss_bytes;
+    sum->pss_bytes += line->pss_bytes;
+    sum->swap_bytes += line->swap_bytes;
+    free(line->name);
+}
+
 void hs_ledger_lines_merge(struct hs_ledger_lines *lines)
 {
-    size_t count = 0;
     if (lines->count == 0) {
         return;
     }
-    qsort(lines->items, lines->count, sizeof(lines->items[0]), compare_names);
-    for (size_t i = 1; i < lines->count; i++) {
-        struct hs_ledger_line *sum = &lines->items[count], *line = &lines->items[i];
-        if (compare_names(sum, line) != 0) {
-            lines->items[++count] = *line;
-            continue;
-        }
-        sum->count += line->count;
-        sum->size_bytes += line->size_bytes;
-        sum->rss_bytes += line->rss_bytes;
-        sum->pss_bytes += line->pss_bytes;
-        sum->swap_bytes += line->swap_bytes;
-        free(line->name);
-    }
-    lines->count = count + 1;
+    lines->count = hs_array_merge(lines->items, lines->count, sizeof(lines->items[0]),
+                                  compare_names, add_line);
     qsort(lines->items, lines->count, sizeof(lines->items[0]), compare_sums);
 }
 

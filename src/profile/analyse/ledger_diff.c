@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/array.h"
+
 static uint64_t measure(const struct hs_ledger_diff *diff, const struct hs_ledger_sum *sum)
 {
     return diff->is_pss ? sum->pss_bytes : sum->rss_bytes;
@@ -48,23 +50,18 @@ static void put_lines(struct hs_ledger_diff *diff, const struct hs_profile *p, i
     }
 }
 
+static void add_line(void *to, void *from)
+{
+    struct hs_ledger_change *sum = to, *line = from;
+    for (int side = 0; side < HS_DIFF_SIDE_N; side++) {
+        sum->bytes[side] += line->bytes[side];
+    }
+}
+
 static void merge_lines(struct hs_ledger_diff *diff)
 {
-    size_t count = 0;
-    if (diff->line_count == 0) {
-        return;
-    }
-    qsort(diff->lines, diff->line_count, sizeof(diff->lines[0]), compare_names);
-    for (size_t i = 1; i < diff->line_count; i++) {
-        if (compare_names(&diff->lines[count], &diff->lines[i]) != 0) {
-            diff->lines[++count] = diff->lines[i];
-            continue;
-        }
-        for (int side = 0; side < HS_DIFF_SIDE_N; side++) {
-            diff->lines[count].bytes[side] += diff->lines[i].bytes[side];
-        }
-    }
-    diff->line_count = count + 1;
+    diff->line_count = hs_array_merge(diff->lines, diff->line_count, sizeof(diff->lines[0]),
+                                      compare_names, add_line);
     for (size_t i = 0; i < diff->line_count; i++) {
         set_delta(&diff->lines[i]);
     }

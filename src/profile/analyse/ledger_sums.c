@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "util/array.h"
+
 static void add(struct hs_ledger_sum *sum, const struct hs_ledger_sum *line)
 {
     sum->count += line->count;
@@ -13,6 +15,11 @@ static void add(struct hs_ledger_sum *sum, const struct hs_ledger_sum *line)
     sum->rss_bytes += line->rss_bytes;
     sum->pss_bytes += line->pss_bytes;
     sum->swap_bytes += line->swap_bytes;
+}
+
+static void add_line(void *sum, void *line)
+{
+    add(sum, line);
 }
 
 static struct hs_ledger_sum sum_of(const struct hs_profile_ledger_line *line)
@@ -110,19 +117,8 @@ ledger_of(const struct hs_profile *p, const struct hs_profile_dump *dump, bool i
 /* Merges lines of one kind and name. */
 static void merge(struct hs_ledger_sums *sums)
 {
-    uint32_t count = 0;
-    if (sums->line_count == 0) {
-        return;
-    }
-    qsort(sums->lines, sums->line_count, sizeof(sums->lines[0]), compare_lines);
-    for (uint32_t i = 1; i < sums->line_count; i++) {
-        if (compare_lines(&sums->lines[count], &sums->lines[i]) == 0) {
-            add(&sums->lines[count], &sums->lines[i]);
-        } else {
-            sums->lines[++count] = sums->lines[i];
-        }
-    }
-    sums->line_count = count + 1;
+    sums->line_count = (uint32_t)hs_array_merge(sums->lines, sums->line_count,
+                                                sizeof(sums->lines[0]), compare_lines, add_line);
     qsort_r(sums->lines, sums->line_count, sizeof(sums->lines[0]), compare_sums, sums);
 }
 
