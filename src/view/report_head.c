@@ -224,7 +224,7 @@ static void write_overlap(struct hs_report *report)
     hs_buf_deinit(&text);
 }
 
-/* Of several processes: their last readings, with shared memory counted once. */
+/* Of several processes: their last readings, with shared memory divided among them. */
 static void add_rss_of_several(struct hs_report *report, struct hs_table *table)
 {
     struct hs_ledger_sums sums;

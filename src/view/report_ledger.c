@@ -185,13 +185,16 @@ static void add_unexplained(const struct hs_ledger_sums *now, struct hs_buf *tex
         const char *words;
     } causes[] = {
         { 0, "in anonymous mappings that the program or its runtime made, without a name" },
-        { now->kinds[HS_LEDGER_BRK].rss_bytes, "from brk" },
-        { now->kinds[HS_LEDGER_MALLOC_UNREAD].rss_bytes, "of malloc's, which could not be read" },
-        { now->kinds[HS_LEDGER_UNKNOWN].rss_bytes, "of kinds that this version does not know" },
+        { hs_ledger_sums_measure(now, &now->kinds[HS_LEDGER_BRK]), "from brk" },
+        { hs_ledger_sums_measure(now, &now->kinds[HS_LEDGER_MALLOC_UNREAD]),
+          "of malloc's, which could not be read" },
+        { hs_ledger_sums_measure(now, &now->kinds[HS_LEDGER_UNKNOWN]),
+          "of kinds that this version does not know" },
         { now->changed_bytes, "that changed while they were read" },
     };
     char size[HS_HUMAN_BYTES];
-    uint64_t rest_bytes = now->unexplained.rss_bytes;
+    uint64_t all_bytes = hs_ledger_sums_measure(now, &now->unexplained);
+    uint64_t rest_bytes = all_bytes;
     const char *before = " Not explained are ";
     for (unsigned i = 1; i < HS_COUNT_OF(causes); i++) {
         rest_bytes -= causes[i].bytes < rest_bytes ? causes[i].bytes : rest_bytes;
@@ -204,7 +207,7 @@ static void add_unexplained(const struct hs_ledger_sums *now, struct hs_buf *tex
             before = ", ";
         }
     }
-    hs_buf_str(text, now->unexplained.rss_bytes > 0 ? "." : "");
+    hs_buf_str(text, all_bytes > 0 ? "." : "");
 }
 
 static void write_remarks(struct ledger *ledger)

@@ -156,7 +156,7 @@ static void add_several(struct hs_ledger_sums *sums, struct hs_buf *text)
     char size[HS_HUMAN_BYTES], rss[HS_HUMAN_BYTES];
     hs_buf_printf(text,
                   "%s were resident in %u processes, each at its last reading, with shared memory "
-                  "counted once (PSS; the sum of RSS is %s):",
+                  "divided among them (PSS; the sum of RSS is %s):",
                   hs_human_bytes(size, (double)sums->all.pss_bytes), sums->process_count,
                   hs_human_bytes(rss, (double)sums->all.rss_bytes));
     add_parts(sums, text);

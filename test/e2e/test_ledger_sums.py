@@ -62,7 +62,7 @@ def test_several_processes_in_words(heapscope, family):
     assert re.search(r"\n  resident +\d\d\.\d MiB +PSS of \d processes; the sum of RSS is \d\d\.\d MiB\n",
                      heapscope("report", file).stdout)
     pss, rss = re.search(r"([\d.]+) MiB were resident in \d processes, each at its last reading, with shared memory "
-                         r"counted once \(PSS; the sum of RSS is ([\d.]+) MiB\)", summary).groups()
+                         r"divided among them \(PSS; the sum of RSS is ([\d.]+) MiB\)", summary).groups()
     assert 12 + 5 < float(pss) < 12 + 5 + 8 and float(rss) >= 5 * 12 + 5
 
 

@@ -262,6 +262,14 @@ static const char footer[] =
     "Exit status: 0 all limits are kept, 1 a limit is broken or cannot be judged,\n"
     "2 wrong usage, 3 a file could not be read or written.";
 
+static void deinit_args(struct check_args *args)
+{
+    hs_opt_list_deinit(&args->limit_files);
+    hs_opt_list_deinit(&args->stacks);
+    hs_opt_list_deinit(&args->suppressions);
+    hs_opt_list_deinit(&args->heaps);
+}
+
 int hs_cmd_check(int argc, char **argv)
 {
     struct check_args args = { 0 };
@@ -319,9 +327,6 @@ int hs_cmd_check(int argc, char **argv)
     if (status == HS_ARGS_GO_ON) {
         status = run_check(&spec, &args, &result);
     }
-    hs_opt_list_deinit(&args.limit_files);
-    hs_opt_list_deinit(&args.stacks);
-    hs_opt_list_deinit(&args.suppressions);
-    hs_opt_list_deinit(&args.heaps);
+    deinit_args(&args);
     return status;
 }

@@ -2,8 +2,8 @@
  * Ledgers, added up: what the resident memory of one or several processes consisted of.
  *
  * Resident sums of several processes count a shared page in each of them; proportional sums (PSS)
- * count it once, if all the processes that share it are added up. The ledgers of several processes
- * are of different moments.
+ * count it once, if all the processes that share it are added up and were read at about the same
+ * time. The ledgers of several processes are of different moments.
  *
  * Threads   none.
  * Fails     -ENOMEM
