@@ -136,6 +136,9 @@ def test_trend(dist, heapscope, target, tmp_path):
         assert abs(sum(row[part] for part in parts) - row["rss_bytes"]) < 65536
         assert row["malloc_held"] < 4 * MIB and row["live_bytes"] < 4 * MIB
     assert found["rss"]["low"] <= found["rss"]["per_second"] <= found["rss"]["high"]
+    two = resident(heapscope, (f"{file}@0", file))
+    assert (two["before_bytes"], two["after_bytes"]) == (readings[0]["rss_bytes"], readings[-1]["rss_bytes"])
+    assert two["cause"] == "retained"
     # With fewer readings, from a machine that hardly ran, Student's t proves little.
     if len(readings) >= 6:
         assert found["cause"] == "retained" and found["rss"]["verdict"] == "grows"
