@@ -112,8 +112,10 @@ static void add_moments(const struct hs_report *report, const struct hs_ledger_s
     hs_buf_char(text, '.');
     if ((double)now->all.pss_bytes < PSS_SHARE_MAX * (double)now->all.rss_bytes) {
         hs_buf_printf(text,
-                      " If pages that processes share are divided among them (PSS), %s remain.",
-                      hs_human_bytes(size, (double)now->all.pss_bytes));
+                      " Of %s, %s remain if pages that processes share are divided among them "
+                      "(PSS).",
+                      hs_human_bytes(size, (double)now->all.rss_bytes),
+                      hs_human_bytes(age, (double)now->all.pss_bytes));
     }
     if (now->all.swap_bytes > 0) {
         hs_buf_printf(text, " %s more were swapped out.",

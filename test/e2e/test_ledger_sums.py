@@ -68,6 +68,34 @@ def test_several_processes_in_words(heapscope, family):
 
 
 
+EARLY_PEAK = """import mmap, time
+kept = b"y" * (8 << 20)
+big = mmap.mmap(-1, 40 << 20, flags=mmap.MAP_PRIVATE)
+for i in range(40):
+    big.write(b"x" * (1 << 20))
+time.sleep(1)
+big.close()
+more = b"z" * (16 << 20)  # the most that is live is later than the most that is resident
+time.sleep(2)"""
+
+
+def test_peak_of_rss_is_not_that_of_blocks(run, heapscope):
+    done = run(["/usr/bin/python3", "-c", EARLY_PEAK], "--dump-every", "300ms")
+    whole = done.report()
+    ledger, peak = whole["ledger"], whole["rss_peak_ledger"]
+    assert peak["rss_bytes"] > ledger["rss_bytes"] + 16 * MIB
+    assert peak["read_to_seconds"] < ledger["read_from_seconds"]
+    words = " ".join(heapscope("report", "--rss", done.file).stdout.split())
+    assert re.search(r"RSS share PSS RSS peak consists of", words)
+    both = r"RSS was highest [\d.]+ m?s after the start \([\d.]+ MiB\), live blocks [\d.]+ m?s after the start \([\d.]+ MiB\)"
+    assert re.search(both, words) and re.search(both, " ".join(heapscope("report", done.file).stdout.split()))
+    process, = whole["processes"]
+    assert process["peak_at_seconds"] > peak["read_to_seconds"] and "at a moment between" not in words
+    row = re.search(r"([\d.]+) MiB [\d.]+ % [\d.]+ MiB ([\d.]+) MiB in all", words)
+    assert float(row[1]) == pytest.approx(ledger["rss_bytes"] / MIB, rel=0.01)
+    assert float(row[2]) == pytest.approx(peak["rss_bytes"] / MIB, rel=0.01)
+
+
 def test_limit_of_what_is_not_explained(run, heapscope, target, tmp_path):
     """known_memory.c has 5 MiB of anonymous memory without a name, and little else."""
     (tmp_path / "mapped").write_bytes(os.urandom(4 * MIB))
