@@ -47,6 +47,7 @@ static void test_lines_of_one_name_are_added_up(void **state)
     assert_string_equal(hs_profile_string(&fx.p, sums.lines[1].name), "/data");
     assert_int_equal(sums.lines[1].rss_bytes, 4199);
     assert_int_equal(sums.lines[1].pss_bytes, 4199 / 2);
+    assert_int_equal(hs_ledger_sums_measure(&sums, &sums.lines[1]), 4199 / 2);
     assert_int_equal(sums.lines[2].rss_bytes, 1001);
     assert_ptr_equal(hs_ledger_sums_find(&sums, HS_LEDGER_FILE, sums.lines[2].name),
                      &sums.lines[2]);
