@@ -151,6 +151,17 @@ static void make_holes(struct said *said)
     }
 }
 
+/* Blocks of several pages. */
+static void make_large(struct said *said)
+{
+    (void)said;
+    mallopt(M_MMAP_THRESHOLD, 1 << 30);
+    fill(2000, 20000);
+    for (size_t i = 0; i < 2000; i += 4) {
+        free(blocks[i]);
+    }
+}
+
 /* Overwrites the head of a chunk in the middle. */
 static void make_broken(struct said *said)
 {
@@ -292,6 +303,7 @@ static void test_equals_mallinfo(void **state)
     check(make_mmapped);
     check(make_arenas);
     check(make_heaps);
+    check(make_large);
 }
 
 static void check_trim(void (*make)(struct said *said))
@@ -354,12 +366,37 @@ static void test_broken(void **state)
     hs_glibc_heap_deinit(&heap);
 }
 
+/* Only the heads of chunks are copied where they are far apart, and all else once. */
+static void test_copies_little(void **state)
+{
+    (void)state;
+    if (!has_glibc_heap()) {
+        skip();
+    }
+    static const struct {
+        void (*make)(struct said *said);
+        double share_max; /* of the heap */
+    } cases[] = { { make_large, 0.05 }, { make_comb, 1.1 } };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct said said;
+        struct hs_glibc_heap heap;
+        struct child child = start(cases[i].make, &said);
+        read_heap(child.pid, &heap);
+        end(&child);
+        print_message("%llu bytes were copied of a heap of %zu\n",
+                      (unsigned long long)heap.copied_bytes, said.info.arena);
+        assert_true((double)heap.copied_bytes < cases[i].share_max * (double)said.info.arena);
+        hs_glibc_heap_deinit(&heap);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_equals_mallinfo),
         cmocka_unit_test(test_predicts_malloc_trim),
         cmocka_unit_test(test_broken),
+        cmocka_unit_test(test_copies_little),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,6 +44,12 @@ struct heap_info {
     uint64_t size_bytes;
 };
 
+static void look_up(struct hs_va_range *range, const struct hs_residency *residency)
+{
+    range->rss_bytes = hs_residency_bytes(residency, range->start_va, range->end_va);
+    range->swap_bytes = hs_residency_swap_bytes(residency, range->start_va, range->end_va);
+}
+
 static void add_sum(struct hs_malloc_sum *sum, const struct hs_residency *residency,
                     uint64_t start_va, uint64_t end_va)
 {
@@ -76,8 +82,13 @@ static int walk_piece(struct reading *reading, uint64_t range_va,
     }
     hs_glibc_walk(&reading->window, &walked->residency, piece, reading->fast.items,
                   reading->fast.count, &reading->wanted, space);
+    struct hs_va_ranges *arenas = &reading->heap->arenas;
     r = reading->wanted.err;
-    return r < 0 ? r : hs_va_ranges_add(&reading->heap->arenas, range_va, piece->end_va);
+    r = r < 0 ? r : hs_va_ranges_add(arenas, range_va, piece->end_va);
+    if (r == 0) {
+        look_up(&arenas->items[arenas->count - 1], &walked->residency);
+    }
+    return r;
 }
 
 /* Is it memory of the process, and so small that it can be memory of malloc's? */
@@ -243,12 +254,13 @@ static int count_mmapped(struct reading *reading, const struct hs_glibc_place *p
     int r = hs_glibc_mmapped_find(&reading->window, reading->pagemap_fd, reading->space,
                                   &heap->arenas, sum_bytes, &heap->mmapped);
     for (size_t i = 0; i < heap->mmapped.count && r == 0; i++) {
-        const struct hs_va_range *range = &heap->mmapped.items[i];
+        struct hs_va_range *range = &heap->mmapped.items[i];
         struct hs_residency residency;
         r = hs_residency_read(reading->pagemap_fd, range->start_va, range->end_va, &residency);
         if (r == 0) {
             add_sum(&heap->space.sums[HS_MALLOC_MMAPPED], &residency, range->start_va,
                     range->end_va);
+            look_up(range, &residency);
             hs_residency_deinit(&residency);
         }
     }
@@ -321,6 +333,7 @@ int hs_glibc_heap_read(pid_t pid, const struct hs_address_space *space,
     r = reading.pagemap_fd = hs_residency_open(pid);
     r = r >= 0 ? read_heap(&reading, place) : r;
     r = r == -EFBIG ? -EPROTO : r;
+    heap.copied_bytes = reading.window.copied_bytes;
     end_reading(&reading);
     if (r < 0) {
         hs_glibc_heap_deinit(&heap);

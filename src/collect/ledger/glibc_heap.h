@@ -21,10 +21,12 @@
 
 struct hs_glibc_heap {
     struct hs_malloc_space space;
+    /* Of both it is known what is resident. */
     struct hs_va_ranges arenas;  /* what the arenas have got from the kernel */
     struct hs_va_ranges mmapped; /* blocks with mappings of their own */
     /* Free chunks are missing in FAST and CACHED, and are counted as in use. */
     bool is_free_cut;
+    uint64_t copied_bytes; /* of the process's memory, for the reading */
 };
 
 /* Reads the heap of `pid`, whose mappings are `space`. Returns 0, or see Fails. */

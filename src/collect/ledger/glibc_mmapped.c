@@ -14,13 +14,15 @@
 #define PAGE_BYTES UINT64_C(4096)
 /* M_MMAP_THRESHOLD can be made as small as one page. */
 #define CHUNK_BYTES_MIN PAGE_BYTES
+/* Which pages are resident is asked for all mappings within this distance at once. */
+#define BATCH_BYTES_MAX (UINT64_C(256) << 20)
 
 int hs_va_ranges_add(struct hs_va_ranges *ranges, uint64_t start_va, uint64_t end_va)
 {
     int r = hs_array_reserve(&ranges->items, &ranges->capacity, ranges->count + 1,
                              sizeof(ranges->items[0]));
     if (r == 0) {
-        ranges->items[ranges->count++] = (struct hs_va_range){ start_va, end_va };
+        ranges->items[ranges->count++] = (struct hs_va_range){ start_va, end_va, 0, 0 };
     }
     return r;
 }
@@ -76,25 +78,94 @@ struct finding {
     int pagemap_fd;
     struct hs_va_ranges *ranges;
     uint64_t found_bytes;
-    uint64_t enough_bytes; /* there are no more chunks than these */
+    uint64_t enough_bytes; /* there are no more chunks than these, at pages */
 };
 
-/* Adds the chunks that begin at the start of a mapping, or behind another one there. */
-static int add_at_start(struct finding *finding, const struct hs_mapping *mapping)
+/* Adds the chunk that begins with `head`, and those that follow on each other behind it. */
+static int add_row(struct finding *finding, uint64_t va, uint64_t end_va, uint64_t head[2])
 {
-    uint64_t head[2], size_bytes;
     int r = 0;
-    for (uint64_t va = mapping->start_va; va < mapping->end_va && r == 0; va += size_bytes) {
-        size_bytes = hs_remote_window_peek(finding->window, va, head, sizeof(head))
-                         ? chunk_bytes(head, va, mapping->end_va)
-                         : 0;
+    for (uint64_t size_bytes; va < end_va && r == 0; va += size_bytes) {
+        size_bytes = chunk_bytes(head, va, end_va);
         if (size_bytes == 0) {
             break;
         }
         finding->found_bytes += size_bytes;
         r = hs_va_ranges_add(finding->ranges, va, va + size_bytes);
+        if (!hs_remote_window_peek(finding->window, va + size_bytes, head, sizeof(head[0]) * 2)) {
+            break;
+        }
     }
     return r;
+}
+
+/* Mappings whose first pages are looked at together: a system call takes longer than a look. */
+struct batch {
+    const struct hs_mapping *mappings[HS_REMOTE_PAGES_MAX];
+    size_t count;
+};
+
+/* Leaves out mappings whose first page is not resident: no chunk was written there, or it is in
+ * swap. */
+static int keep_resident(const struct finding *finding, struct batch *batch)
+{
+    struct hs_residency residency;
+    size_t count = 0;
+    int r = hs_residency_read(finding->pagemap_fd, batch->mappings[0]->start_va,
+                              batch->mappings[batch->count - 1]->start_va + PAGE_BYTES, &residency);
+    if (r < 0) {
+        batch->count = 0;
+        return r == -ENOMEM ? r : 0;
+    }
+    for (size_t i = 0; i < batch->count; i++) {
+        uint64_t va = batch->mappings[i]->start_va;
+        if (hs_residency_bytes(&residency, va, va + PAGE_BYTES) != 0) {
+            batch->mappings[count++] = batch->mappings[i];
+        }
+    }
+    batch->count = count;
+    hs_residency_deinit(&residency);
+    return 0;
+}
+
+static int add_batch(struct finding *finding, struct batch *batch)
+{
+    uint64_t page_va[HS_REMOTE_PAGES_MAX], heads[HS_REMOTE_PAGES_MAX][2];
+    int r = batch->count > 0 ? keep_resident(finding, batch) : 0;
+    for (size_t i = 0; i < batch->count; i++) {
+        page_va[i] = batch->mappings[i]->start_va;
+    }
+    for (size_t first = 0; first < batch->count && r == 0;) {
+        size_t got = hs_remote_window_peek_pages(finding->window, page_va + first,
+                                                 batch->count - first, heads);
+        for (size_t i = 0; i < got && r == 0; i++) {
+            r = add_row(finding, page_va[first + i], batch->mappings[first + i]->end_va, heads[i]);
+        }
+        first += got + 1; /* the page behind those that could be read is gone */
+    }
+    batch->count = 0;
+    return r;
+}
+
+/* Adds the chunks that begin at the starts of mappings, and those that follow on them. */
+static int find_at_starts(struct finding *finding, const struct hs_address_space *space,
+                          const struct hs_va_ranges *arenas)
+{
+    struct batch batch = { .count = 0 };
+    int r = 0;
+    for (size_t i = 0; i < space->count && r == 0; i++) {
+        const struct hs_mapping *mapping = &space->items[i];
+        if (mapping->rss_bytes == 0 || !may_contain(mapping, arenas)) {
+            continue;
+        }
+        if (batch.count == HS_REMOTE_PAGES_MAX ||
+            (batch.count > 0 &&
+             mapping->start_va - batch.mappings[0]->start_va > BATCH_BYTES_MAX)) {
+            r = add_batch(finding, &batch);
+        }
+        batch.mappings[batch.count++] = mapping;
+    }
+    return r == 0 ? add_batch(finding, &batch) : r;
 }
 
 /* Adds the first chunk that begins at one of the pages. *ret_next_va: behind it, or behind the
@@ -143,17 +214,15 @@ static int add_at_pages(struct finding *finding, const struct hs_mapping *mappin
     return r;
 }
 
-typedef int add_fn(struct finding *finding, const struct hs_mapping *mapping);
-
-static int find(struct finding *finding, const struct hs_address_space *space,
-                const struct hs_va_ranges *arenas, add_fn *add)
+static int find_at_pages(struct finding *finding, const struct hs_address_space *space,
+                         const struct hs_va_ranges *arenas)
 {
     int r = 0;
-    finding->found_bytes = 0;
     for (size_t i = 0; i < space->count && r == 0 && finding->found_bytes < finding->enough_bytes;
          i++) {
         const struct hs_mapping *mapping = &space->items[i];
-        r = mapping->rss_bytes > 0 && may_contain(mapping, arenas) ? add(finding, mapping) : 0;
+        r = mapping->rss_bytes > 0 && may_contain(mapping, arenas) ? add_at_pages(finding, mapping)
+                                                                   : 0;
     }
     return r;
 }
@@ -163,14 +232,14 @@ int hs_glibc_mmapped_find(const struct hs_remote_window *window, int pagemap_fd,
                           uint64_t sum_bytes, struct hs_va_ranges *ranges)
 {
     struct finding finding = {
-        .window = window, .pagemap_fd = pagemap_fd, .ranges = ranges, .enough_bytes = UINT64_MAX
+        .window = window, .pagemap_fd = pagemap_fd, .ranges = ranges, .enough_bytes = sum_bytes
     };
     size_t count_before = ranges->count;
-    int r = find(&finding, space, arenas, add_at_start);
+    int r = find_at_starts(&finding, space, arenas);
     if (r == 0 && finding.found_bytes < sum_bytes) {
         ranges->count = count_before;
-        finding.enough_bytes = sum_bytes;
-        r = find(&finding, space, arenas, add_at_pages);
+        finding.found_bytes = 0;
+        r = find_at_pages(&finding, space, arenas);
     }
     return r;
 }

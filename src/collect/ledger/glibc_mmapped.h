@@ -20,6 +20,7 @@
 
 struct hs_va_range {
     uint64_t start_va, end_va;
+    uint64_t rss_bytes, swap_bytes; /* if they were looked up */
 };
 
 struct hs_va_ranges {

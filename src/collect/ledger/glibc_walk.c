@@ -37,7 +37,7 @@ struct walk {
     uint64_t trim_va;
 };
 
-static uint64_t size_of(const struct head *head)
+static inline uint64_t size_of(const struct head *head)
 {
     return head->word & ~(uint64_t)HS_GLIBC_FLAGS;
 }
@@ -72,8 +72,8 @@ static void end_trim(struct walk *walk, uint64_t end_va, bool is_top)
     }
 }
 
-static void add_chunk(struct walk *walk, enum hs_malloc_state state, uint64_t va,
-                      uint64_t size_bytes)
+static inline void add_chunk(struct walk *walk, enum hs_malloc_state state, uint64_t va,
+                             uint64_t size_bytes)
 {
     bool is_merged = state == HS_MALLOC_BINNED || state == HS_MALLOC_FAST || state == HS_MALLOC_TOP;
     if (state != walk->run_state) {
@@ -92,8 +92,8 @@ static void add_chunk(struct walk *walk, enum hs_malloc_state state, uint64_t va
 }
 
 /* Is it a chunk? The chunk before it has `prev_bytes`; 0: it is the first. */
-static bool is_sane(const struct walk *walk, const struct head *head, uint64_t va,
-                    uint64_t prev_bytes)
+static inline bool is_sane(const struct walk *walk, const struct head *head, uint64_t va,
+                           uint64_t prev_bytes)
 {
     uint64_t size_bytes = size_of(head), left_bytes = walk->piece->end_va - va;
     bool is_prev_free = (head->word & HS_GLIBC_PREV_IN_USE) == 0;
@@ -104,27 +104,31 @@ static bool is_sane(const struct walk *walk, const struct head *head, uint64_t v
     return !is_prev_free || (prev_bytes != 0 && head->prev_bytes == prev_bytes);
 }
 
-static bool read_head(struct walk *walk, uint64_t va, struct head *ret_head)
-{
-    uint64_t end_va;
-    const uint8_t *at = hs_remote_window_at(walk->window, va, &end_va);
-    if (at && end_va - va >= sizeof(*ret_head)) {
-        memcpy(ret_head, at, sizeof(*ret_head));
-        return true;
-    }
-    return hs_remote_window_read(walk->window, va, ret_head, sizeof(*ret_head));
-}
-
-static bool read_sane_head(struct walk *walk, uint64_t va, uint64_t prev_bytes,
-                           struct head *ret_head)
+HS_COLD static bool read_head_anew(struct walk *walk, uint64_t va, uint64_t prev_bytes,
+                                   struct head *ret_head)
 {
     for (unsigned i = 0; i < TRIES_MAX; i++) {
-        if (read_head(walk, va, ret_head) && is_sane(walk, ret_head, va, prev_bytes)) {
+        if (hs_remote_window_read(walk->window, va, ret_head, sizeof(*ret_head)) &&
+            is_sane(walk, ret_head, va, prev_bytes)) {
             return true;
         }
         hs_remote_window_forget(walk->window);
     }
     return false;
+}
+
+/* This runs for each chunk. */
+static inline bool read_sane_head(struct walk *walk, uint64_t va, uint64_t prev_bytes,
+                                  struct head *ret_head)
+{
+    const uint8_t *at = hs_remote_window_held(walk->window, va, sizeof(*ret_head));
+    if (at) {
+        memcpy(ret_head, at, sizeof(*ret_head));
+        if (is_sane(walk, ret_head, va, prev_bytes)) {
+            return true;
+        }
+    }
+    return read_head_anew(walk, va, prev_bytes, ret_head);
 }
 
 static void keep_wanted(struct hs_glibc_wanted *wanted, uint64_t va)

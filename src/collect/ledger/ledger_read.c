@@ -31,30 +31,51 @@ struct reading {
     struct hs_ledger *ledger;
 };
 
-/* Notes that a line of its own contains [start_va, end_va). */
+/* Notes that a line of its own contains a part of one mapping. */
+static void claim_part(struct reading *reading, const struct hs_mapping *mapping,
+                       const struct hs_va_range *part)
+{
+    struct hs_mapping_claim *own = &reading->claims[mapping - reading->space.items];
+    own->size_bytes += part->end_va - part->start_va;
+    own->rss_bytes += part->rss_bytes;
+    own->swap_bytes += part->swap_bytes;
+    own->pss_bytes += mapping->rss_bytes
+                          ? (uint64_t)((double)mapping->pss_bytes * (double)part->rss_bytes /
+                                       (double)mapping->rss_bytes)
+                          : 0;
+}
+
+static int look_up(const struct reading *reading, struct hs_va_range *range)
+{
+    struct hs_residency residency;
+    int r = hs_residency_read(reading->pagemap_fd, range->start_va, range->end_va, &residency);
+    if (r == 0) {
+        range->rss_bytes = hs_residency_bytes(&residency, range->start_va, range->end_va);
+        range->swap_bytes = hs_residency_swap_bytes(&residency, range->start_va, range->end_va);
+        hs_residency_deinit(&residency);
+    }
+    return r;
+}
+
+/* Notes that a line of its own contains `range`, of which it is known what is resident. */
 static int claim(struct reading *reading, const struct hs_va_range *range)
 {
     const struct hs_mapping *mapping = hs_address_space_find(&reading->space, range->start_va);
     const struct hs_mapping *end = reading->space.items + reading->space.count;
+    if (mapping && range->end_va <= mapping->end_va) {
+        claim_part(reading, mapping, range);
+        return 0;
+    }
     for (; mapping && mapping < end && mapping->start_va < range->end_va; mapping++) {
-        struct hs_mapping_claim *own = &reading->claims[mapping - reading->space.items];
-        uint64_t start_va =
-            range->start_va > mapping->start_va ? range->start_va : mapping->start_va;
-        uint64_t end_va = range->end_va < mapping->end_va ? range->end_va : mapping->end_va;
-        struct hs_residency residency;
-        int r = hs_residency_read(reading->pagemap_fd, start_va, end_va, &residency);
+        struct hs_va_range part = {
+            .start_va = range->start_va > mapping->start_va ? range->start_va : mapping->start_va,
+            .end_va = range->end_va < mapping->end_va ? range->end_va : mapping->end_va,
+        };
+        int r = look_up(reading, &part);
         if (r < 0) {
             return r;
         }
-        uint64_t rss_bytes = hs_residency_bytes(&residency, start_va, end_va);
-        own->size_bytes += end_va - start_va;
-        own->rss_bytes += rss_bytes;
-        own->swap_bytes += hs_residency_swap_bytes(&residency, start_va, end_va);
-        own->pss_bytes += mapping->rss_bytes
-                              ? (uint64_t)((double)mapping->pss_bytes * (double)rss_bytes /
-                                           (double)mapping->rss_bytes)
-                              : 0;
-        hs_residency_deinit(&residency);
+        claim_part(reading, mapping, &part);
     }
     return 0;
 }
@@ -190,7 +211,9 @@ static int add_zeroed_data(struct reading *reading, const struct hs_remote_windo
         if (end_va > mapping->start_va) {
             struct hs_mapping_claim before = reading->claims[i];
             const struct hs_mapping_claim *after = &reading->claims[i];
-            r = claim(reading, &(struct hs_va_range){ mapping->start_va, end_va });
+            struct hs_va_range zeroed = { .start_va = mapping->start_va, .end_va = end_va };
+            r = look_up(reading, &zeroed);
+            r = r < 0 ? r : claim(reading, &zeroed);
             const struct hs_ledger_line line = {
                 .kind = HS_LEDGER_DATA,
                 .count = 1,

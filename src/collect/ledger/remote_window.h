@@ -6,12 +6,14 @@
  *     if (hs_remote_window_word(&window, va, &word)) { ... }
  *     hs_remote_window_close(&window);
  *
- * A window holds one aligned piece of the process's memory. A read outside of it moves it there. So
- * a walk in the order of addresses makes one system call for each piece, and what it sees of one
- * piece is of about one moment; the process runs on.
+ * A window holds one piece of the process's memory. A read outside of it moves it there. So a walk
+ * in the order of addresses makes one system call for each piece, and what it sees of one piece is
+ * of about one moment; the process runs on. A piece is small at first, grows while reads follow
+ * closely on each other, and shrinks when they leap: a system call takes as long as to copy two
+ * pages.
  *
- * A window copies at most HS_REMOTE_COPY_BYTES_MAX in its life, because a process can make tables
- * that take hours to walk over.
+ * A window copies at most about HS_REMOTE_COPY_BYTES_MAX in its life, because a process can make
+ * tables that take hours to walk over.
  *
  * Where the window knows what is resident, it copies only that: reading must not change what the
  * process has in memory.
@@ -35,10 +37,14 @@
 
 struct hs_remote_window {
     pid_t pid;
+    int mem_fd; /* /proc/PID/mem; -1: it cannot be opened */
     uint8_t *bytes;
     uint64_t start_va;     /* of bytes[0] */
     uint64_t byte_count;   /* that are there; less than the capacity where the memory ends */
+    uint64_t piece_bytes;  /* that the next move will copy, if the reads go on as before */
+    uint64_t look_count;   /* at what the window holds */
     uint64_t copied_bytes; /* so far */
+    uint64_t call_count;
     /* Where the window may read; NULL: everywhere. Reading a page that is in swap would bring it
      * back, and reading one that was never written would map a page of zeros. */
     const struct hs_residency *residency;
@@ -48,6 +54,16 @@ struct hs_remote_window {
 int hs_remote_window_open(pid_t pid, struct hs_remote_window *ret_window);
 /* Frees the memory. */
 void hs_remote_window_close(struct hs_remote_window *window);
+
+/* The bytes at `va`, if the window holds `size_bytes` of them. NULL: it does not. */
+static inline const uint8_t *hs_remote_window_held(struct hs_remote_window *window, uint64_t va,
+                                                   size_t size_bytes)
+{
+    uint64_t off = va - window->start_va;
+    window->look_count++;
+    return off < window->byte_count && window->byte_count - off >= size_bytes ? window->bytes + off
+                                                                              : NULL;
+}
 
 /* The next read copies anew, instead of using what the window holds. */
 void hs_remote_window_forget(struct hs_remote_window *window);

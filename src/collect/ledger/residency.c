@@ -148,6 +148,9 @@ static void sum(struct hs_residency *residency)
         residency->swapped_before[i] = residency->swapped_before[i - 1] +
                                        (uint32_t)__builtin_popcountll(residency->swapped[i - 1]);
     }
+    for (uint64_t i = 0; i < word_count; i++) {
+        residency->has_swapped |= residency->swapped[i] != 0;
+    }
 }
 
 int hs_residency_open(pid_t pid)
@@ -250,6 +253,9 @@ static uint64_t sum_bytes(const struct hs_residency *residency, const uint64_t *
     }
     uint64_t first = (start_va - first_va) / PAGE_BYTES;
     uint64_t last = (end_va - 1 - first_va) / PAGE_BYTES;
+    if (first == last) {
+        return is_set(words, first) ? end_va - start_va : 0;
+    }
     uint64_t pages = rank(words, before, last) - rank(words, before, first) + is_set(words, last);
     uint64_t bytes = pages * PAGE_BYTES;
     bytes -= is_set(words, first) ? (start_va - first_va) % PAGE_BYTES : 0;
@@ -266,5 +272,7 @@ uint64_t hs_residency_bytes(const struct hs_residency *residency, uint64_t start
 uint64_t hs_residency_swap_bytes(const struct hs_residency *residency, uint64_t start_va,
                                  uint64_t end_va)
 {
-    return sum_bytes(residency, residency->swapped, residency->swapped_before, start_va, end_va);
+    return residency->has_swapped ? sum_bytes(residency, residency->swapped,
+                                              residency->swapped_before, start_va, end_va)
+                                  : 0;
 }

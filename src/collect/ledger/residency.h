@@ -29,6 +29,7 @@ struct hs_residency {
     uint64_t *swapped;
     uint32_t *present_before;
     uint32_t *swapped_before;
+    bool has_swapped; /* any page at all */
 };
 
 /* Opens /proc/PID/pagemap. Returns the descriptor, or -errno. */
