@@ -301,10 +301,9 @@ static bool has_memory(const struct hs_target *target)
 uint64_t hs_target_look_at_ledger(struct hs_target *target, struct hs_ledger_allowance *allowance,
                                   uint64_t now_ns)
 {
-    return has_memory(target)
-               ? hs_ledger_watch_look(&target->session.ledgers, allowance, target->process.pid,
-                                      target->process.rss_bytes, now_ns)
-               : UINT64_MAX;
+    return has_memory(target) ? hs_ledger_watch_look(&target->session.ledgers, allowance,
+                                                     target->process.pid, now_ns)
+                              : UINT64_MAX;
 }
 
 static void add_ledgers(struct hs_target *target, uint64_t now_ns, struct hs_snapshot *snap)

@@ -118,6 +118,27 @@ def test_stopped_program(heapscope, report, known, dist, tmp_path):
     check_known(report(tmp_path / "stopped.pftrace")["ledger"])
 
 
+GROWS_FOR = """import time
+begin, kept = time.monotonic(), []
+while (passed := time.monotonic() - begin) < {seconds}:
+    if len(kept) < 500 * passed / {seconds}:
+        kept.append(b"x" * 100000)
+    else:
+        time.sleep(0.001)"""
+
+
+@pytest.mark.parametrize("seconds, share", [(0.15, 0.2), (0.5, 0.7)])
+def test_short_program(run, seconds, share):
+    """A program that grows until it ends has a ledger of a moment near its end."""
+    shares = []
+    for _ in range(3):
+        done = run(["/usr/bin/python3", "-c", GROWS_FOR.format(seconds=seconds)])
+        peak = done.report()["processes"][0]["rss_peak_bytes"]
+        assert peak > 45 * MIB
+        shares.append(done.report().get("ledger", {"rss_bytes": 0})["rss_bytes"] / peak)
+    assert max(shares) >= share, shares
+
+
 def test_short_program_has_none(run, heapscope):
     done = run(["/bin/true"])
     assert "ledger" not in done.report()

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define NAME             "GNU C Library ("
@@ -53,20 +54,49 @@ bool hs_glibc_version_parse(const char *bytes, size_t byte_count,
     return false;
 }
 
-bool hs_glibc_version_of(const char *path, struct hs_glibc_version *ret_version)
+/* A file that was read: most processes use the same C library. */
+struct read_file {
+    struct stat stat;
+    struct hs_glibc_version version;
+    bool is_libc;
+};
+
+static bool is_same(const struct stat *left, const struct stat *right)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0) {
-        return false;
-    }
+    return left->st_dev == right->st_dev && left->st_ino == right->st_ino &&
+           left->st_size == right->st_size && left->st_mtim.tv_sec == right->st_mtim.tv_sec &&
+           left->st_mtim.tv_nsec == right->st_mtim.tv_nsec;
+}
+
+static bool read_version(int fd, struct hs_glibc_version *ret_version)
+{
     char *bytes = malloc(FILE_BYTES_MAX);
     size_t n = 0;
     ssize_t got = 0;
     while (bytes && n < FILE_BYTES_MAX && (got = read(fd, bytes + n, FILE_BYTES_MAX - n)) > 0) {
         n += (size_t)got;
     }
-    close(fd);
     bool is_found = bytes && got >= 0 && hs_glibc_version_parse(bytes, n, ret_version);
     free(bytes);
     return is_found;
+}
+
+bool hs_glibc_version_of(const char *path, struct hs_glibc_version *ret_version)
+{
+    static _Thread_local struct read_file last;
+    struct stat stat;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 || fstat(fd, &stat) != 0) {
+        if (fd >= 0) {
+            close(fd);
+        }
+        return false;
+    }
+    if (stat.st_size == 0 || !is_same(&stat, &last.stat)) {
+        last = (struct read_file){ .stat = stat };
+        last.is_libc = read_version(fd, &last.version);
+    }
+    close(fd);
+    *ret_version = last.is_libc ? last.version : *ret_version;
+    return last.is_libc;
 }

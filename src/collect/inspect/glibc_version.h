@@ -7,7 +7,8 @@
  * because the highest symbol version says only when an interface was last added.
  *
  * Trust     the bytes are foreign: read up to a limit, never mapped.
- * Threads   pure functions.
+ * Threads   pure functions, but each thread remembers the last file: a large one takes long to
+ *           read.
  */
 #pragma once
 

@@ -241,16 +241,22 @@ static int count_cached(struct reading *reading)
     return r;
 }
 
+/* Begins or ends a search through glibc's writable data. */
+static void search_data(struct reading *reading, bool is_begin)
+{
+    reading->window.residency = is_begin ? &reading->data_residency : NULL;
+    hs_remote_window_search(&reading->window, is_begin);
+}
+
 static int count_mmapped(struct reading *reading, const struct hs_glibc_place *place)
 {
     const struct hs_glibc_arena *arena = &reading->arenas.items[0];
     struct hs_glibc_heap *heap = reading->heap;
-    hs_remote_window_forget(&reading->window);
-    reading->window.residency = &reading->data_residency;
+    search_data(reading, true);
     uint64_t sum_bytes =
         hs_glibc_mmapped_bytes(&reading->window, place->data_va, place->data_end_va,
                                arena->top_va + arena->top_bytes - arena->system_bytes);
-    reading->window.residency = NULL;
+    search_data(reading, false);
     int r = hs_glibc_mmapped_find(&reading->window, reading->pagemap_fd, reading->space,
                                   &heap->arenas, sum_bytes, &heap->mmapped);
     for (size_t i = 0; i < heap->mmapped.count && r == 0; i++) {
@@ -288,9 +294,9 @@ static int read_heap(struct reading *reading, const struct hs_glibc_place *place
     if (r < 0) {
         return r;
     }
-    reading->window.residency = &reading->data_residency;
+    search_data(reading, true);
     uint64_t main_va = hs_glibc_arena_find(&reading->window, place->data_va, place->data_end_va);
-    reading->window.residency = NULL;
+    search_data(reading, false);
     if (main_va == 0) {
         return -ENOENT;
     }

@@ -4,16 +4,29 @@
 #include "collect/ledger/ledger_watch.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "collect/ledger/ledger_read.h"
+#include "util/proc.h"
 
-#define SHARE     200U              /* of the time that passes, one part is for ledgers */
-#define CREDIT_NS UINT64_C(2000000) /* with which the collector begins */
+#define PAGE_BYTES UINT64_C(4096)
+/* One part of this many of the time that passes is for ledgers, and more of it at first: many
+ * programs run for a second or less. */
+#define SHARE        200U
+#define SHARE_FIRST  32U
+#define FIRST_MAX_NS UINT64_C(24000000)
+#define CREDIT_NS    UINT64_C(2000000) /* with which the collector begins */
 /* Most processes end earlier, and would notice the milliseconds that a ledger takes. */
-#define FIRST_NS    UINT64_C(250000000)
+#define FIRST_NS    UINT64_C(60000000)
 #define PERIOD_NS   UINT64_C(1000000000)
-#define GROWN_SHARE 16U /* a resident set that grew by 1/16 is a reason to read */
-#define RETRY_NS    UINT64_C(50000000)
+#define RETRY_NS    UINT64_C(30000000)
+#define LOOK_MIN_NS UINT64_C(15000000)
+#define LOOK_MAX_NS UINT64_C(250000000)
+/* A resident set that changed by 1/8 is a reason to read, if the newest ledger is so old that
+ * reading takes 1/16 of the time, and is older than 1/6 of what was watched of the process. */
+#define CHANGED_SHARE 8U
+#define COST_FACTOR   16U
+#define AGE_SHARE     6U
 /* Scheduled snapshots share a ledger, at least so long that reading takes 1/20 of the time. */
 #define RECENT_FACTOR 20U
 
@@ -35,35 +48,73 @@ static bool is_allowed(struct hs_ledger_allowance *allowance, uint64_t now_ns)
     if (allowance->begin_ns == 0) {
         allowance->begin_ns = now_ns;
     }
-    uint64_t earned_ns = CREDIT_NS + (now_ns - allowance->begin_ns) / SHARE;
+    uint64_t passed_ns = now_ns - allowance->begin_ns;
+    uint64_t first_ns = passed_ns / SHARE_FIRST;
+    uint64_t earned_ns =
+        CREDIT_NS + passed_ns / SHARE + (first_ns < FIRST_MAX_NS ? first_ns : FIRST_MAX_NS);
     return allowance->spent_ns < earned_ns;
 }
 
-static bool has_grown(const struct hs_ledger_watch *watch, uint64_t rss_bytes)
+/* The resident set now, roughly; 0: the process is gone. */
+static uint64_t read_rss(pid_t pid)
 {
-    return watch->rss_peak &&
-           rss_bytes > watch->rss_peak->rss_bytes + watch->rss_peak->rss_bytes / GROWN_SHARE;
+    char text[128], *at;
+    size_t bytes;
+    if (hs_proc_read(pid, "statm", text, sizeof(text) - 1, &bytes) < 0) {
+        return 0;
+    }
+    text[bytes] = '\0';
+    strtoull(text, &at, 10);
+    return strtoull(at, NULL, 10) * PAGE_BYTES;
+}
+
+/* Is the newest ledger old enough for another one that shows what changed? */
+static bool may_follow(const struct hs_ledger_watch *watch, uint64_t now_ns)
+{
+    uint64_t least_ns = COST_FACTOR * watch->last->cpu_ns;
+    uint64_t share_ns = (now_ns - watch->begin_ns) / AGE_SHARE;
+    least_ns = least_ns > share_ns ? least_ns : share_ns;
+    return now_ns >= watch->last->time_mono_ns + (least_ns < PERIOD_NS ? least_ns : PERIOD_NS);
+}
+
+static bool has_changed(const struct hs_ledger_watch *watch, uint64_t rss_bytes)
+{
+    uint64_t last_bytes = watch->last->rss_bytes;
+    uint64_t by_bytes = rss_bytes > last_bytes ? rss_bytes - last_bytes : last_bytes - rss_bytes;
+    return rss_bytes != 0 && by_bytes > last_bytes / CHANGED_SHARE;
+}
+
+static uint64_t next_look_ns(const struct hs_ledger_watch *watch, uint64_t now_ns)
+{
+    uint64_t wait_ns = (now_ns - watch->begin_ns) / CHANGED_SHARE;
+    wait_ns = wait_ns > LOOK_MIN_NS ? wait_ns : LOOK_MIN_NS;
+    return now_ns + (wait_ns < LOOK_MAX_NS ? wait_ns : LOOK_MAX_NS);
 }
 
 uint64_t hs_ledger_watch_look(struct hs_ledger_watch *watch, struct hs_ledger_allowance *allowance,
-                              pid_t pid, uint64_t rss_bytes, uint64_t now_ns)
+                              pid_t pid, uint64_t now_ns)
 {
     struct hs_ledger *ledger;
     if (watch->next_ns == 0) {
+        watch->begin_ns = now_ns;
         watch->next_ns = now_ns + FIRST_NS;
     }
-    if (now_ns < watch->next_ns && !has_grown(watch, rss_bytes)) {
-        return watch->next_ns;
+    if (now_ns < watch->look_ns) {
+        return watch->look_ns;
     }
-    if (!is_allowed(allowance, now_ns)) {
-        return now_ns + RETRY_NS;
+    watch->look_ns = next_look_ns(watch, now_ns);
+    bool is_due = now_ns >= watch->next_ns ||
+                  (watch->last && may_follow(watch, now_ns) && has_changed(watch, read_rss(pid)));
+    if (is_due && !is_allowed(allowance, now_ns)) {
+        watch->look_ns = now_ns + RETRY_NS;
+    } else if (is_due) {
+        watch->next_ns = now_ns + PERIOD_NS;
+        if (hs_ledger_read(pid, &ledger) == 0) {
+            allowance->spent_ns += ledger->cpu_ns;
+            keep(watch, ledger);
+        }
     }
-    watch->next_ns = now_ns + PERIOD_NS;
-    if (hs_ledger_read(pid, &ledger) == 0) {
-        allowance->spent_ns += ledger->cpu_ns;
-        keep(watch, ledger);
-    }
-    return watch->next_ns;
+    return watch->look_ns;
 }
 
 void hs_ledger_watch_read(struct hs_ledger_watch *watch, pid_t pid, uint64_t now_ns)

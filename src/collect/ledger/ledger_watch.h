@@ -3,9 +3,9 @@
  * of the largest resident set.
  *
  * A process that has ended has no memory to read, so its last ledger must have been read before.
- * Ledgers are therefore read while it runs, more often when its resident set grows. All processes
- * of a collector share one allowance: reading ledgers takes at most 1/200 of the time that passes,
- * on the collector's CPU.
+ * Ledgers are therefore read while it runs, more often when its resident set changes, and most
+ * often while it is young. All processes of a collector share one allowance: reading ledgers takes
+ * at most 1/32 of the time at first, and 1/200 of it later, on the collector's CPU.
  *
  * Threads   one.
  * Fails     a ledger that cannot be read is left out; the older one stays.
@@ -27,14 +27,15 @@ struct hs_ledger_allowance {
 struct hs_ledger_watch {
     struct hs_ledger *last;     /* NULL: none was read */
     struct hs_ledger *rss_peak; /* of the largest resident set; NULL: none was read */
-    uint64_t next_ns;           /* when to read again, if the resident set does not grow */
+    uint64_t begin_ns;          /* of watching */
+    uint64_t look_ns;           /* when to look at the resident set */
+    uint64_t next_ns;           /* when to read again, if the resident set does not change */
     bool is_asked_for;          /* the next snapshot reads, however new the newest is */
 };
 
-/* Reads the ledger if that is due. `rss_bytes`: the resident set now, roughly. Returns when to call
- * again. */
+/* Reads the ledger if that is due. Returns when to call again. */
 uint64_t hs_ledger_watch_look(struct hs_ledger_watch *watch, struct hs_ledger_allowance *allowance,
-                              pid_t pid, uint64_t rss_bytes, uint64_t now_ns);
+                              pid_t pid, uint64_t now_ns);
 /* For a snapshot: reads the ledger, unless one was read a moment ago and it was not asked for. */
 void hs_ledger_watch_read(struct hs_ledger_watch *watch, pid_t pid, uint64_t now_ns);
 /* Frees the ledgers. */

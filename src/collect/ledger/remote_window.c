@@ -51,7 +51,7 @@ int hs_remote_window_open(pid_t pid, struct hs_remote_window *ret_window)
     struct hs_remote_window window = {
         .pid = pid,
         .bytes = malloc(PIECE_BYTES_MAX),
-        .piece_bytes = PIECE_BYTES_MIN,
+        .piece_bytes_min = PIECE_BYTES_MIN,
     };
     if (!window.bytes) {
         return -ENOMEM;
@@ -92,7 +92,14 @@ static uint64_t next_piece_bytes(const struct hs_remote_window *window, uint64_t
     uint64_t bytes =
         window->byte_count > 0 && is_dense ? window->piece_bytes * 4 : window->piece_bytes / 4;
     bytes = bytes < PIECE_BYTES_MAX ? bytes : PIECE_BYTES_MAX;
-    return bytes > PIECE_BYTES_MIN ? bytes : PIECE_BYTES_MIN;
+    return bytes > window->piece_bytes_min ? bytes : window->piece_bytes_min;
+}
+
+void hs_remote_window_search(struct hs_remote_window *window, bool is_search)
+{
+    window->piece_bytes_min = is_search ? PIECE_BYTES_MAX : PIECE_BYTES_MIN;
+    window->piece_bytes = window->piece_bytes_min;
+    hs_remote_window_forget(window);
 }
 
 HS_COLD static bool move_to(struct hs_remote_window *window, uint64_t va)

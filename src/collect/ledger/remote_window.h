@@ -39,8 +39,9 @@ struct hs_remote_window {
     pid_t pid;
     int mem_fd; /* /proc/PID/mem; -1: it cannot be opened */
     uint8_t *bytes;
-    uint64_t start_va;     /* of bytes[0] */
-    uint64_t byte_count;   /* that are there; less than the capacity where the memory ends */
+    uint64_t start_va;   /* of bytes[0] */
+    uint64_t byte_count; /* that are there; less than the capacity where the memory ends */
+    uint64_t piece_bytes_min;
     uint64_t piece_bytes;  /* that the next move will copy, if the reads go on as before */
     uint64_t look_count;   /* at what the window holds */
     uint64_t copied_bytes; /* so far */
@@ -67,6 +68,10 @@ static inline const uint8_t *hs_remote_window_held(struct hs_remote_window *wind
 
 /* The next read copies anew, instead of using what the window holds. */
 void hs_remote_window_forget(struct hs_remote_window *window);
+
+/* The next pieces are as large as they can be, for a search through all of a range. `false`: they
+ * are small again. */
+void hs_remote_window_search(struct hs_remote_window *window, bool is_search);
 
 /* Moves the window so that it contains `va`. `ret_end_va`: the first address behind it. Returns the
  * byte at `va`, or NULL where there is no memory. */
