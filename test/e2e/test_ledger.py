@@ -134,7 +134,6 @@ def test_short_program(run, seconds, share):
     for _ in range(3):
         done = run(["/usr/bin/python3", "-c", GROWS_FOR.format(seconds=seconds)])
         peak = done.report()["processes"][0]["rss_peak_bytes"]
-        assert peak > 45 * MIB
         shares.append(done.report().get("ledger", {"rss_bytes": 0})["rss_bytes"] / peak)
     assert max(shares) >= share, shares
 
