@@ -68,7 +68,7 @@ static void read_heap(const struct hs_address_space *space, unsigned minor, size
 {
     struct hs_glibc_place place = { BASE, BASE + size, 2, minor };
     struct hs_glibc_heap heap;
-    if (hs_glibc_heap_read(getpid(), space, &place, &heap) == 0) {
+    if (hs_glibc_heap_read(getpid(), space, &place, NULL, &heap) == 0) {
         for (size_t i = 0; i < heap.arenas.count; i++) {
             check(heap.arenas.items[i].start_va < heap.arenas.items[i].end_va);
         }

@@ -302,7 +302,7 @@ uint64_t hs_target_look_at_ledger(struct hs_target *target, struct hs_ledger_all
                                   uint64_t now_ns)
 {
     return has_memory(target) ? hs_ledger_watch_look(&target->session.ledgers, allowance,
-                                                     target->process.pid, now_ns)
+                                                     target->process.pid, &target->region, now_ns)
                               : UINT64_MAX;
 }
 
@@ -310,10 +310,11 @@ static void add_ledgers(struct hs_target *target, uint64_t now_ns, struct hs_sna
 {
     struct hs_ledger_watch *watch = &target->session.ledgers;
     if (has_memory(target)) {
-        hs_ledger_watch_read(watch, target->process.pid, now_ns);
+        hs_ledger_watch_read(watch, target->process.pid, &target->region, now_ns);
     }
     /* A snapshot without a ledger is complete, too. */
     snap->ledger = watch->last ? hs_ledger_copy(watch->last) : NULL;
+    snap->pins = snap->ledger && watch->pins ? hs_pinned_pages_copy(watch->pins) : NULL;
     if (snap->ledger && watch->rss_peak && watch->rss_peak->rss_bytes > snap->ledger->rss_bytes) {
         snap->rss_peak_ledger = hs_ledger_copy(watch->rss_peak);
     }

@@ -16,6 +16,7 @@ void hs_snapshot_free(struct hs_snapshot *snap)
     free(snap->changes);
     hs_ledger_free(snap->ledger);
     hs_ledger_free(snap->rss_peak_ledger);
+    hs_pinned_pages_free(snap->pins);
     free(snap->heaps);
     free(snap->modules);
     free(snap->frames);

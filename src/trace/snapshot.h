@@ -21,6 +21,7 @@
 #include "fmt/region_layout.h"
 #include "rt/check.h"
 #include "trace/ledger.h"
+#include "trace/pinned_pages.h"
 #include "trace/refusal.h"
 
 struct hs_estimate {
@@ -182,6 +183,7 @@ struct hs_snapshot {
     char malloc_path[256]; /* path of the library that serves malloc; "": unknown */
 
     struct hs_ledger *ledger;          /* of about this moment; NULL: none was read */
+    struct hs_pinned_pages *pins;      /* read with `ledger`; NULL: none */
     struct hs_ledger *rss_peak_ledger; /* of the largest resident set; NULL: that is `ledger` */
 
     struct hs_snap_change *changes; /* changes of the interval, oldest first */

@@ -63,9 +63,11 @@ static int fill(const struct hs_ledger *ledger, bool is_rss_peak, Hs__Pb__HsLedg
     return 0;
 }
 
-int hs_writer_ledgers_fill(const struct hs_snapshot *snap, struct hs_written_process *process,
-                           struct hs_ledger_packets *packets, Hs__Pb__HsDump *out)
+int hs_writer_ledgers_fill(const struct hs_writer_dump *dump, struct hs_ledger_packets *packets,
+                           Hs__Pb__HsDump *out)
 {
+    const struct hs_snapshot *snap = dump->snap;
+    struct hs_written_process *process = dump->process;
     const struct hs_ledger *ledgers[] = { snap->ledger, snap->rss_peak_ledger };
     if (snap->ledger && snap->ledger->time_mono_ns == process->ledger_time_ns) {
         return 0; /* readers keep those of the dump before */
@@ -82,6 +84,7 @@ int hs_writer_ledgers_fill(const struct hs_snapshot *snap, struct hs_written_pro
             packets->pointers[out->n_ledgers++] = &packets->ledgers[i];
         }
     }
+    hs_writer_pins_fill(dump, &packets->pins, out);
     return 0;
 }
 

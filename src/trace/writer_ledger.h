@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "trace/writer_pins.h"
 #include "trace/writer_state.h"
 
 /* What an encoded HsDump points to: the ledger of the dump, and that of the largest RSS. */
@@ -15,10 +16,12 @@ struct hs_ledger_packets {
     Hs__Pb__HsLedger *pointers[2];
     uint64_t *numbers[2]; /* columns, one behind the other */
     char **names[2];
+    struct hs_pin_packet pins;
 };
 
-/* Puts the ledgers of the dump into `out`, unless the process's dump before it has the same. They
- * point into `packets` and the snapshot. The caller deinits `packets`. */
-int hs_writer_ledgers_fill(const struct hs_snapshot *snap, struct hs_written_process *process,
-                           struct hs_ledger_packets *packets, Hs__Pb__HsDump *out);
+/* Puts the ledgers of the dump, and what was read with them, into `out`, unless the process's dump
+ * before it has the same. They point into `packets` and the snapshot. The caller deinits
+ * `packets`. */
+int hs_writer_ledgers_fill(const struct hs_writer_dump *dump, struct hs_ledger_packets *packets,
+                           Hs__Pb__HsDump *out);
 void hs_ledger_packets_deinit(struct hs_ledger_packets *packets);

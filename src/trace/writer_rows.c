@@ -346,7 +346,7 @@ static int write_head(struct hs_trace_writer *writer, const struct hs_writer_dum
         err = fill_changes(head, snap, out);
     }
     if (err == 0) {
-        err = hs_writer_ledgers_fill(snap, dump->process, &head->ledgers, out);
+        err = hs_writer_ledgers_fill(dump, &head->ledgers, out);
     }
     if (err == 0) {
         Hs__Pb__HeapscopePacket heapscope = HS__PB__HEAPSCOPE_PACKET__INIT;

@@ -52,7 +52,7 @@ static double seconds(uint64_t from_ns, uint64_t to_ns)
     return to_ns > from_ns ? (double)(to_ns - from_ns) / 1e9 : 0;
 }
 
-void hs_report_json_function(struct hs_report *report, struct hs_json *json,
+void hs_report_json_function(const struct hs_report *report, struct hs_json *json,
                              const struct hs_agg *agg, uint32_t function)
 {
     struct hs_buf name = HS_BUF_INIT;
@@ -174,7 +174,7 @@ static void write_functions(struct hs_report *report, struct hs_json *json, enum
     hs_json_close(json, ']');
 }
 
-static void write_frames(struct hs_report *report, struct hs_json *json, uint32_t leaf)
+void hs_report_json_frames(const struct hs_report *report, struct hs_json *json, uint32_t leaf)
 {
     const struct hs_profile *p = report->profile;
     hs_json_key(json, "frames");
@@ -211,7 +211,7 @@ static int write_stacks(struct hs_report *report, struct hs_json *json)
         if (report->selection.has_peak) {
             hs_report_json_amount(json, "peak", &self->by[HS_QUANTITY_PEAK]);
         }
-        write_frames(report, json, self->node);
+        hs_report_json_frames(report, json, self->node);
         hs_json_close(json, '}');
     }
     hs_json_close(json, ']');
@@ -284,6 +284,7 @@ int hs_report_write_json(struct hs_report *report)
     hs_json_kv_double(&json, "duration_seconds", seconds(s->start_ns, s->end_ns));
     err = err ? err : hs_report_json_heaps(s, &json);
     err = err ? err : hs_report_json_ledger(report, &json);
+    err = err ? err : hs_report_json_pins(report, &json);
     hs_json_key(&json, "processes");
     hs_json_open(&json, '[');
     for (uint32_t i = 0; i < s->dump_count && err == 0; i++) {

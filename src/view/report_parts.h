@@ -147,6 +147,12 @@ int hs_report_json_ledger(const struct hs_report *report, struct hs_json *json);
 int hs_report_json_process_ledger(const struct hs_report *report, struct hs_json *json,
                                   const struct hs_profile_dump *dump);
 
+/* report_pins.c: which stacks keep nearly empty pages; nothing when that was not read. Returns 0 or
+ * -errno. */
+int hs_report_write_pins(struct hs_report *report);
+/* Writes the field "pinned_pages" of the open object, if it was read. Returns 0 or -errno. */
+int hs_report_json_pins(const struct hs_report *report, struct hs_json *json);
+
 /* report_tables.c: tables of functions, and the largest stacks */
 void hs_report_write_functions(struct hs_report *report);
 /* report_tables.c: the largest stacks. Returns 0 or -errno. */
@@ -159,8 +165,10 @@ int hs_report_write_tree(struct hs_report *report);
 int hs_report_write_json(struct hs_report *report);
 /* Writes an amount under `key`, with its margins where it is an estimate. */
 void hs_report_json_amount(struct hs_json *json, const char *key, const struct hs_amount *amount);
+/* Writes the field "frames" of the open object: a stack, the innermost frame first. */
+void hs_report_json_frames(const struct hs_report *report, struct hs_json *json, uint32_t leaf);
 /* Writes a function's name and module as fields of the open object. */
-void hs_report_json_function(struct hs_report *report, struct hs_json *json,
+void hs_report_json_function(const struct hs_report *report, struct hs_json *json,
                              const struct hs_agg *agg, uint32_t function);
 /* report_json_tree.c: writes the field "tree" of the open object */
 int hs_report_write_json_tree(struct hs_report *report, struct hs_json *json);

@@ -52,6 +52,7 @@ static void take_figure(const char *line, const char *end, struct hs_mapping *ma
         { "Rss", &mapping->rss_bytes },
         { "Pss", &mapping->pss_bytes },
         { "Anonymous", &mapping->anonymous_bytes },
+        { "AnonHugePages", &mapping->huge_bytes },
         { "Swap", &mapping->swap_bytes },
         { "SwapPss", &mapping->swap_pss_bytes },
     };

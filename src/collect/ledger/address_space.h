@@ -24,6 +24,7 @@ struct hs_mapping {
     bool is_readable, is_writable, is_executable, is_shared;
     size_t path_off; /* in the text; see hs_mapping_path() */
     uint64_t rss_bytes, pss_bytes, swap_bytes, swap_pss_bytes;
+    uint64_t huge_bytes;      /* resident, in huge pages of anonymous memory */
     uint64_t anonymous_bytes; /* resident pages that no file has, or that differ from the file */
 };
 

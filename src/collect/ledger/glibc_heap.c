@@ -20,6 +20,7 @@
 /* A piece, with the pages that are resident. */
 struct walked {
     struct hs_glibc_piece piece;
+    bool is_first; /* of its arena */
     struct hs_residency residency;
 };
 
@@ -61,7 +62,7 @@ static void add_sum(struct hs_malloc_sum *sum, const struct hs_residency *reside
 
 /* Walks over a piece that is part of the range [range_va, end_va): what is before it is malloc's
  * own. */
-static int walk_piece(struct reading *reading, uint64_t range_va,
+static int walk_piece(struct reading *reading, uint64_t range_va, bool is_first,
                       const struct hs_glibc_piece *piece)
 {
     int r = hs_array_reserve(&reading->walked, &reading->walked_capacity, reading->walked_count + 1,
@@ -71,6 +72,7 @@ static int walk_piece(struct reading *reading, uint64_t range_va,
     }
     struct walked *walked = &reading->walked[reading->walked_count];
     walked->piece = *piece;
+    walked->is_first = is_first;
     r = hs_residency_read(reading->pagemap_fd, range_va, piece->end_va, &walked->residency);
     if (r < 0) {
         return r;
@@ -79,6 +81,10 @@ static int walk_piece(struct reading *reading, uint64_t range_va,
     struct hs_malloc_space *space = &reading->heap->space;
     if (piece->start_va > range_va) {
         add_sum(&space->sums[HS_MALLOC_INTERNAL], &walked->residency, range_va, piece->start_va);
+    }
+    if (walked->is_first && reading->wanted.used && piece->start_va > range_va) {
+        hs_used_chunks_add(reading->wanted.used, range_va,
+                           (piece->start_va - range_va) | HS_USED_IS_OWN);
     }
     hs_glibc_walk(&reading->window, &walked->residency, piece, reading->fast.items,
                   reading->fast.count, &reading->wanted, space);
@@ -117,8 +123,9 @@ static int walk_main(struct reading *reading, const struct hs_glibc_arena *arena
         .has_top = true,
         .top_va = arena->top_va,
     };
-    return is_mapped(reading, piece.start_va, end_va) ? walk_piece(reading, piece.start_va, &piece)
-                                                      : -EPROTO;
+    return is_mapped(reading, piece.start_va, end_va)
+               ? walk_piece(reading, piece.start_va, true, &piece)
+               : -EPROTO;
 }
 
 /* Walks over the heaps of another arena: from the one with its top back to the first. */
@@ -143,7 +150,7 @@ static int walk_heaps(struct reading *reading, const struct hs_glibc_arena *aren
         };
         int r = piece.start_va < piece.end_va && reading->walked_count < HEAPS_MAX &&
                         is_mapped(reading, heap_va, piece.end_va)
-                    ? walk_piece(reading, heap_va, &piece)
+                    ? walk_piece(reading, heap_va, is_first, &piece)
                     : -EPROTO;
         if (r < 0) {
             return r;
@@ -234,6 +241,9 @@ static int count_cached(struct reading *reading)
         if (walked) {
             add_sum(cached_sum, &walked->residency, chunk->va, chunk->va + chunk->size_bytes);
         }
+        if (walked && reading->wanted.used) {
+            hs_used_chunks_add_cached(reading->wanted.used, chunk->va);
+        }
     }
     subtract(&sums[HS_MALLOC_IN_USE], cached_sum);
     reading->heap->is_free_cut |= cached.is_cut || reading->wanted.is_cut;
@@ -246,6 +256,19 @@ static void search_data(struct reading *reading, bool is_begin)
 {
     reading->window.residency = is_begin ? &reading->data_residency : NULL;
     hs_remote_window_search(&reading->window, is_begin);
+}
+
+static void keep_large(struct hs_used_chunks *used, const struct hs_va_range *range,
+                       const struct hs_residency *residency)
+{
+    if (used) {
+        hs_used_chunks_add_large(used, &(struct hs_used_large){
+                                           .start_va = range->start_va,
+                                           .end_va = range->end_va,
+                                           .resident_bytes = hs_residency_bytes(
+                                               residency, range->start_va, range->end_va),
+                                       });
+    }
 }
 
 static int count_mmapped(struct reading *reading, const struct hs_glibc_place *place)
@@ -267,6 +290,7 @@ static int count_mmapped(struct reading *reading, const struct hs_glibc_place *p
             add_sum(&heap->space.sums[HS_MALLOC_MMAPPED], &residency, range->start_va,
                     range->end_va);
             look_up(range, &residency);
+            keep_large(reading->wanted.used, range, &residency);
             hs_residency_deinit(&residency);
         }
     }
@@ -307,6 +331,23 @@ static int read_heap(struct reading *reading, const struct hs_glibc_place *place
     return r == 0 ? count_mmapped(reading, place) : r;
 }
 
+/* Hands over the pieces, with what is resident of them. */
+static void give_pieces(struct reading *reading, struct hs_used_chunks *used)
+{
+    for (size_t i = 0; i < reading->walked_count; i++) {
+        struct walked *walked = &reading->walked[i];
+        hs_used_chunks_add_piece(used, &(struct hs_used_piece){
+                                           .start_va = walked->residency.start_va,
+                                           .end_va = walked->piece.end_va,
+                                           .is_main = walked->piece.is_main,
+                                           .has_top = walked->piece.has_top,
+                                           .is_first = walked->is_first,
+                                           .residency = walked->residency,
+                                       });
+    }
+    reading->walked_count = 0;
+}
+
 static void end_reading(struct reading *reading)
 {
     hs_residency_deinit(&reading->data_residency);
@@ -324,7 +365,8 @@ static void end_reading(struct reading *reading)
 }
 
 int hs_glibc_heap_read(pid_t pid, const struct hs_address_space *space,
-                       const struct hs_glibc_place *place, struct hs_glibc_heap *ret_heap)
+                       const struct hs_glibc_place *place, struct hs_used_chunks *used,
+                       struct hs_glibc_heap *ret_heap)
 {
     struct hs_glibc_heap heap = { .is_free_cut = false };
     struct reading reading = { .space = space, .heap = &heap, .pagemap_fd = -1 };
@@ -332,6 +374,7 @@ int hs_glibc_heap_read(pid_t pid, const struct hs_address_space *space,
         return -ENOTSUP;
     }
     reading.wanted.size_bytes = reading.links.thread_chunk_bytes;
+    reading.wanted.used = used;
     int r = hs_remote_window_open(pid, &reading.window);
     if (r < 0) {
         return r;
@@ -340,6 +383,9 @@ int hs_glibc_heap_read(pid_t pid, const struct hs_address_space *space,
     r = r >= 0 ? read_heap(&reading, place) : r;
     r = r == -EFBIG ? -EPROTO : r;
     heap.copied_bytes = reading.window.copied_bytes;
+    if (r == 0 && used) {
+        give_pieces(&reading, used);
+    }
     end_reading(&reading);
     if (r < 0) {
         hs_glibc_heap_deinit(&heap);

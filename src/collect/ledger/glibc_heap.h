@@ -18,6 +18,7 @@
 #include "collect/ledger/glibc_mmapped.h"
 #include "collect/ledger/glibc_place.h"
 #include "collect/ledger/malloc_space.h"
+#include "collect/ledger/used_chunks.h"
 
 struct hs_glibc_heap {
     struct hs_malloc_space space;
@@ -29,8 +30,10 @@ struct hs_glibc_heap {
     uint64_t copied_bytes; /* of the process's memory, for the reading */
 };
 
-/* Reads the heap of `pid`, whose mappings are `space`. Returns 0, or see Fails. */
+/* Reads the heap of `pid`, whose mappings are `space`. `used` gets the chunks that are in use;
+ * NULL: they are not wanted. Returns 0, or see Fails. */
 int hs_glibc_heap_read(pid_t pid, const struct hs_address_space *space,
-                       const struct hs_glibc_place *place, struct hs_glibc_heap *ret_heap);
+                       const struct hs_glibc_place *place, struct hs_used_chunks *used,
+                       struct hs_glibc_heap *ret_heap);
 /* Frees the arrays. */
 void hs_glibc_heap_deinit(struct hs_glibc_heap *heap);

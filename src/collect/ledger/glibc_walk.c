@@ -146,6 +146,14 @@ static void keep_wanted(struct hs_glibc_wanted *wanted, uint64_t va)
     }
 }
 
+/* Notes a chunk that keeps its pages. */
+static void keep_used(const struct walk *walk, uint64_t va, uint64_t word)
+{
+    if (walk->wanted->used) {
+        hs_used_chunks_add(walk->wanted->used, va, word);
+    }
+}
+
 /* The state of a chunk that looks as if it were in use. */
 static enum hs_malloc_state state_in_use(struct walk *walk, uint64_t va, uint64_t size_bytes)
 {
@@ -159,6 +167,7 @@ static enum hs_malloc_state state_in_use(struct walk *walk, uint64_t va, uint64_
     if (size_bytes == walk->wanted->size_bytes) {
         keep_wanted(walk->wanted, va);
     }
+    keep_used(walk, va, size_bytes);
     return HS_MALLOC_IN_USE;
 }
 
@@ -175,6 +184,7 @@ static uint64_t walk_chunks(struct walk *walk)
         uint64_t size_bytes = size_of(&head), next_va = va + size_bytes;
         if (size_bytes <= FENCE_BYTES) {
             add_chunk(walk, HS_MALLOC_INTERNAL, va, piece->end_va - va);
+            keep_used(walk, va, (piece->end_va - va) | HS_USED_IS_OWN);
             return piece->end_va;
         }
         if (next_va >= piece->end_va || !read_sane_head(walk, next_va, size_bytes, &next)) {
@@ -223,6 +233,7 @@ void hs_glibc_walk(struct hs_remote_window *window, const struct hs_residency *r
         bool has_top = piece->has_top && piece->top_va >= end_va && piece->top_va < piece->end_va;
         uint64_t top_va = has_top ? piece->top_va : piece->end_va;
         space->sums[HS_MALLOC_UNREADABLE].count++;
+        keep_used(&walk, end_va, (top_va - end_va) | HS_USED_IS_OWN);
         add_bytes(&walk, HS_MALLOC_UNREADABLE, end_va, top_va);
         add_bytes(&walk, HS_MALLOC_TOP, top_va, piece->end_va);
         space->sums[HS_MALLOC_TOP].count += has_top;

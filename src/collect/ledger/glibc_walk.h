@@ -26,6 +26,7 @@
 #include "collect/ledger/malloc_space.h"
 #include "collect/ledger/remote_window.h"
 #include "collect/ledger/residency.h"
+#include "collect/ledger/used_chunks.h"
 
 struct hs_glibc_piece {
     uint64_t start_va; /* its first chunk */
@@ -48,8 +49,9 @@ struct hs_glibc_wanted {
     uint64_t size_bytes;
     uint64_t *chunk_va; /* those in use; the caller frees the array */
     size_t count, capacity;
-    bool is_cut; /* there are more than HS_GLIBC_WANTED_MAX */
-    int err;     /* 0, or -ENOMEM: chunks are missing */
+    bool is_cut;                 /* there are more than HS_GLIBC_WANTED_MAX */
+    int err;                     /* 0, or -ENOMEM: chunks are missing */
+    struct hs_used_chunks *used; /* gets all that are in use; NULL: not wanted */
 };
 
 /* Adds the chunks of a piece to *space. `fast` are chunks in fast lists, sorted by address. */

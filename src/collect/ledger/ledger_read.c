@@ -12,6 +12,7 @@
 #include "collect/ledger/glibc_heap.h"
 #include "collect/ledger/glibc_place.h"
 #include "collect/ledger/ledger_lines.h"
+#include "collect/ledger/pins_make.h"
 #include "collect/ledger/remote_window.h"
 #include "collect/ledger/residency.h"
 #include "collect/ledger/thread_stacks.h"
@@ -29,6 +30,10 @@ struct reading {
     struct hs_thread_stacks stacks;
     struct hs_ledger_lines lines;
     struct hs_ledger *ledger;
+    struct hs_live_blocks blocks; /* recorded; read before the heap */
+    struct hs_used_chunks chunks;
+    bool has_blocks;
+    uint64_t blocks_cpu_ns; /* what reading them took */
 };
 
 /* Notes that a line of its own contains a part of one mapping. */
@@ -138,7 +143,8 @@ static int read_malloc(struct reading *reading)
         ledger->malloc_result = HS_LEDGER_MALLOC_NONE;
         return 0;
     }
-    int r = hs_glibc_heap_read(reading->pid, &reading->space, &place, &reading->heap);
+    int r = hs_glibc_heap_read(reading->pid, &reading->space, &place,
+                               reading->has_blocks ? &reading->chunks : NULL, &reading->heap);
     switch (r) {
     case 0:
         break;
@@ -270,7 +276,46 @@ static int read_all(struct reading *reading)
                                                 &reading->stacks, main_thread);
 }
 
-int hs_ledger_read(pid_t pid, struct hs_ledger **ret_ledger)
+/* --- which stacks keep pages ------------------------------------------------------------------ */
+
+static void read_blocks(struct reading *reading, struct hs_region *region)
+{
+    uint64_t begin_ns = hs_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    reading->has_blocks = hs_live_blocks_read(region, &reading->blocks) == 0;
+    reading->blocks_cpu_ns = hs_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
+}
+
+static void add_huge(struct reading *reading)
+{
+    for (size_t i = 0; i < reading->space.count; i++) {
+        const struct hs_mapping *mapping = &reading->space.items[i];
+        if (mapping->huge_bytes > 0) {
+            hs_used_chunks_add_huge(
+                &reading->chunks,
+                &(struct hs_used_huge){ mapping->start_va, mapping->end_va, mapping->huge_bytes });
+        }
+    }
+}
+
+/* NULL: it cannot be told. */
+static struct hs_pinned_pages *make_pins(struct reading *reading)
+{
+    struct hs_pinned_pages *pins = NULL;
+    uint64_t begin_ns = hs_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    if (!reading->has_blocks || reading->chunks.piece_count == 0) {
+        return NULL;
+    }
+    add_huge(reading);
+    if (hs_pins_make(&reading->chunks, &reading->blocks, &pins) < 0) {
+        return NULL;
+    }
+    pins->time_mono_ns = reading->ledger->time_mono_ns;
+    pins->cpu_ns = hs_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns + reading->blocks_cpu_ns;
+    return pins;
+}
+
+int hs_ledger_read(pid_t pid, struct hs_region *region, struct hs_ledger **ret_ledger,
+                   struct hs_pinned_pages **ret_pins)
 {
     struct reading reading = { .pid = pid,
                                .pagemap_fd = -1,
@@ -281,8 +326,13 @@ int hs_ledger_read(pid_t pid, struct hs_ledger **ret_ledger)
     reading.ledger->pid = (uint32_t)pid;
     reading.ledger->time_mono_ns = hs_clock_ns(CLOCK_MONOTONIC);
     uint64_t cpu_begin_ns = hs_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    *ret_pins = NULL;
+    if (region) {
+        read_blocks(&reading, region);
+    }
     int r = read_all(&reading);
     if (r == 0) {
+        *ret_pins = make_pins(&reading);
         hs_ledger_lines_merge(&reading.lines);
         reading.ledger->lines = reading.lines.items;
         reading.ledger->line_count = (uint32_t)reading.lines.count;
@@ -297,6 +347,8 @@ int hs_ledger_read(pid_t pid, struct hs_ledger **ret_ledger)
     }
     free(reading.claims);
     hs_glibc_heap_deinit(&reading.heap);
+    hs_live_blocks_deinit(&reading.blocks);
+    hs_used_chunks_deinit(&reading.chunks);
     hs_thread_stacks_deinit(&reading.stacks);
     hs_address_space_deinit(&reading.space);
     return r;

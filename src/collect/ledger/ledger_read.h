@@ -13,7 +13,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "collect/region/region_reader.h"
 #include "trace/ledger.h"
+#include "trace/pinned_pages.h"
 
-/* Reads the ledger of `pid`. Returns 0, or see Fails. */
-int hs_ledger_read(pid_t pid, struct hs_ledger **ret_ledger);
+/* Reads the ledger of `pid`, and which stacks of its `region` keep pages. *ret_pins is NULL where
+ * that cannot be told. Returns 0, or see Fails. */
+int hs_ledger_read(pid_t pid, struct hs_region *region, struct hs_ledger **ret_ledger,
+                   struct hs_pinned_pages **ret_pins);

@@ -30,7 +30,8 @@
 /* Scheduled snapshots share a ledger, at least so long that reading takes 1/20 of the time. */
 #define RECENT_FACTOR 20U
 
-static void keep(struct hs_ledger_watch *watch, struct hs_ledger *ledger)
+static void keep(struct hs_ledger_watch *watch, struct hs_ledger *ledger,
+                 struct hs_pinned_pages *pins)
 {
     if (!watch->rss_peak || ledger->rss_bytes >= watch->rss_peak->rss_bytes) {
         struct hs_ledger *copy = hs_ledger_copy(ledger);
@@ -40,7 +41,9 @@ static void keep(struct hs_ledger_watch *watch, struct hs_ledger *ledger)
         }
     }
     hs_ledger_free(watch->last);
+    hs_pinned_pages_free(watch->pins);
     watch->last = ledger;
+    watch->pins = pins;
 }
 
 static bool is_allowed(struct hs_ledger_allowance *allowance, uint64_t now_ns)
@@ -92,9 +95,10 @@ static uint64_t next_look_ns(const struct hs_ledger_watch *watch, uint64_t now_n
 }
 
 uint64_t hs_ledger_watch_look(struct hs_ledger_watch *watch, struct hs_ledger_allowance *allowance,
-                              pid_t pid, uint64_t now_ns)
+                              pid_t pid, struct hs_region *region, uint64_t now_ns)
 {
     struct hs_ledger *ledger;
+    struct hs_pinned_pages *pins;
     if (watch->next_ns == 0) {
         watch->begin_ns = now_ns;
         watch->next_ns = now_ns + FIRST_NS;
@@ -109,22 +113,24 @@ uint64_t hs_ledger_watch_look(struct hs_ledger_watch *watch, struct hs_ledger_al
         watch->look_ns = now_ns + RETRY_NS;
     } else if (is_due) {
         watch->next_ns = now_ns + PERIOD_NS;
-        if (hs_ledger_read(pid, &ledger) == 0) {
+        if (hs_ledger_read(pid, region, &ledger, &pins) == 0) {
             allowance->spent_ns += ledger->cpu_ns;
-            keep(watch, ledger);
+            keep(watch, ledger, pins);
         }
     }
     return watch->look_ns;
 }
 
-void hs_ledger_watch_read(struct hs_ledger_watch *watch, pid_t pid, uint64_t now_ns)
+void hs_ledger_watch_read(struct hs_ledger_watch *watch, pid_t pid, struct hs_region *region,
+                          uint64_t now_ns)
 {
     struct hs_ledger *ledger;
+    struct hs_pinned_pages *pins;
     uint64_t recent_ns = watch->last ? RECENT_FACTOR * watch->last->cpu_ns : 0;
     recent_ns = recent_ns > PERIOD_NS ? recent_ns : PERIOD_NS;
     bool is_recent = watch->last && now_ns < watch->last->time_mono_ns + recent_ns;
-    if ((!is_recent || watch->is_asked_for) && hs_ledger_read(pid, &ledger) == 0) {
-        keep(watch, ledger);
+    if ((!is_recent || watch->is_asked_for) && hs_ledger_read(pid, region, &ledger, &pins) == 0) {
+        keep(watch, ledger, pins);
     }
     watch->is_asked_for = false;
 }
@@ -133,5 +139,6 @@ void hs_ledger_watch_deinit(struct hs_ledger_watch *watch)
 {
     hs_ledger_free(watch->last);
     hs_ledger_free(watch->rss_peak);
+    hs_pinned_pages_free(watch->pins);
     *watch = (struct hs_ledger_watch){ 0 };
 }

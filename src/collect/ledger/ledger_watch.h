@@ -16,7 +16,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "collect/region/region_reader.h"
 #include "trace/ledger.h"
+#include "trace/pinned_pages.h"
 
 /* What the collector has spent on ledgers. */
 struct hs_ledger_allowance {
@@ -25,18 +27,20 @@ struct hs_ledger_allowance {
 };
 
 struct hs_ledger_watch {
-    struct hs_ledger *last;     /* NULL: none was read */
-    struct hs_ledger *rss_peak; /* of the largest resident set; NULL: none was read */
-    uint64_t begin_ns;          /* of watching */
-    uint64_t look_ns;           /* when to look at the resident set */
-    uint64_t next_ns;           /* when to read again, if the resident set does not change */
-    bool is_asked_for;          /* the next snapshot reads, however new the newest is */
+    struct hs_ledger *last;       /* NULL: none was read */
+    struct hs_pinned_pages *pins; /* read with it; NULL: none */
+    struct hs_ledger *rss_peak;   /* of the largest resident set; NULL: none was read */
+    uint64_t begin_ns;            /* of watching */
+    uint64_t look_ns;             /* when to look at the resident set */
+    uint64_t next_ns;             /* when to read again, if the resident set does not change */
+    bool is_asked_for;            /* the next snapshot reads, however new the newest is */
 };
 
 /* Reads the ledger if that is due. Returns when to call again. */
 uint64_t hs_ledger_watch_look(struct hs_ledger_watch *watch, struct hs_ledger_allowance *allowance,
-                              pid_t pid, uint64_t now_ns);
+                              pid_t pid, struct hs_region *region, uint64_t now_ns);
 /* For a snapshot: reads the ledger, unless one was read a moment ago and it was not asked for. */
-void hs_ledger_watch_read(struct hs_ledger_watch *watch, pid_t pid, uint64_t now_ns);
+void hs_ledger_watch_read(struct hs_ledger_watch *watch, pid_t pid, struct hs_region *region,
+                          uint64_t now_ns);
 /* Frees the ledgers. */
 void hs_ledger_watch_deinit(struct hs_ledger_watch *watch);

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "profile/analyse/heap_sums.h"
 #include "profile/model/describe.h"
@@ -217,6 +218,10 @@ static int fold_groups(struct folder *folder, const struct hs_selection *selecti
         struct heap_group group = { .number = i, .root = HS_NODE_NONE };
         err = i > 0 ? put_heap(folder, names[i], &group.root) : 0;
         err = err ? err : fold_group(folder, selection, group_of, &group);
+        if (err == 0 && i == 0) {
+            memcpy(folder->agg->malloc_nodes, folder->node_of,
+                   p->node_count * sizeof(folder->node_of[0]));
+        }
     }
     free(group_of);
     return err;
@@ -231,7 +236,10 @@ static int fold_nodes(struct folder *folder, const struct hs_selection *selectio
     }
     folder->node_of = calloc(p->node_count + 1u, sizeof(*folder->node_of));
     folder->node_of_sample = calloc(sample_count + 1, sizeof(*folder->node_of_sample));
-    return folder->node_of && folder->node_of_sample ? fold_groups(folder, selection) : -ENOMEM;
+    folder->agg->malloc_nodes = calloc(p->node_count + 1u, sizeof(uint32_t));
+    return folder->node_of && folder->node_of_sample && folder->agg->malloc_nodes
+               ? fold_groups(folder, selection)
+               : -ENOMEM;
 }
 
 /* Turns samples into selves: one for each node that has any, in the order of nodes. */
@@ -337,6 +345,7 @@ void hs_agg_deinit(struct hs_agg *agg)
 {
     free(agg->functions);
     free(agg->nodes);
+    free(agg->malloc_nodes);
     free(agg->selves);
     *agg = (struct hs_agg){ 0 };
 }

@@ -109,6 +109,9 @@ struct hs_agg {
     uint32_t function_count;
     struct hs_agg_node *nodes;
     uint32_t node_count;
+    /* By node of the profile: the node of libc.malloc's stack that ends there; HS_NODE_NONE: no
+     * such stack is selected. */
+    uint32_t *malloc_nodes;
     struct hs_agg_self *selves;
     uint32_t self_count;
 };

@@ -106,6 +106,8 @@ void hs_builder_dump_heaps(struct hs_builder *builder, uint32_t dump,
  */
 uint32_t hs_builder_ledger(struct hs_builder *builder, const struct hs_profile_ledger *ledger,
                            const struct hs_profile_ledger_line *lines, size_t count);
+/* Appends pinned pages. Returns their index + 1, for `pins` of a dump; 0: there is no memory. */
+uint32_t hs_builder_pins(struct hs_builder *builder, const struct hs_profile_pins *pins);
 /*
  * True when the samples of another dump would be kept. When it is false, the caller need not
  * collect them.

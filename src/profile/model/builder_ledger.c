@@ -26,3 +26,14 @@ uint32_t hs_builder_ledger(struct hs_builder *builder, const struct hs_profile_l
     p->ledger_line_count += (uint32_t)count;
     return p->ledger_count;
 }
+
+uint32_t hs_builder_pins(struct hs_builder *builder, const struct hs_profile_pins *pins)
+{
+    struct hs_profile *p = builder->p;
+    if (!hs_builder_grow(builder, &p->pins, &builder->pins_capacity, (uint64_t)p->pins_count + 1,
+                         sizeof(p->pins[0]))) {
+        return 0;
+    }
+    p->pins[p->pins_count++] = *pins;
+    return p->pins_count;
+}

@@ -25,6 +25,7 @@
 
 #include "rt/check.h"
 #include "trace/ledger.h"
+#include "trace/pinned_pages.h"
 
 #define HS_NODE_NONE    UINT32_MAX
 #define HS_BUILD_ID_MAX 32
@@ -216,6 +217,7 @@ struct hs_profile_dump {
     /* index + 1 in ledgers[]; 0: none was read */
     uint32_t ledger;
     uint32_t rss_peak_ledger; /* of the largest resident set, if that was at another moment */
+    uint32_t pins;            /* index + 1 in pins[], read with `ledger`; 0: none */
 };
 
 /* A part of the resident memory of a process. */
@@ -237,6 +239,27 @@ struct hs_profile_ledger {
     bool is_free_cut;
     uint64_t trim_bytes;
     uint32_t line_first, lines_n; /* in ledger_lines[] */
+};
+
+/* A stack whose live blocks keep pages: as struct hs_pinning_stack of trace/pinned_pages.h. */
+struct hs_profile_pin {
+    uint32_t node;
+    uint64_t block_count, block_bytes, rounding_bytes;
+    uint64_t sparse_page_bytes, sparse_block_bytes;
+    struct hs_pin_estimate gain, set_gain;
+};
+
+/* Which stacks' live blocks keep resident pages of malloc's memory: trace/pinned_pages.h. */
+struct hs_profile_pins {
+    uint64_t time_ns;
+    bool is_exact;
+    uint32_t page_share; /* one page in so many was looked at; at least 1 */
+    uint64_t page_count[HS_PIN_LEVELS], huge_count[HS_PIN_LEVELS];
+    bool is_huge_estimated;
+    uint64_t rounding_bytes, head_bytes;
+    uint64_t unknown_page_bytes, cached_page_bytes;
+    struct hs_profile_pin stacks[HS_PIN_STACKS_MAX];
+    uint32_t stack_count;
 };
 
 /* A thread, as of its process's last dump. */
@@ -346,6 +369,8 @@ struct hs_profile {
     uint32_t ledger_count;
     struct hs_profile_ledger_line *ledger_lines;
     uint32_t ledger_line_count;
+    struct hs_profile_pins *pins;
+    uint32_t pins_count;
     bool has_removed_heaps; /* figures of threads contain heaps that were removed: dump_heaps.h */
     uint32_t *asked_heaps;  /* string ids of names and globs by which the sessions selected heaps */
     uint32_t asked_heap_count;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "profile/model/builder.h"
+#include "profile/read/load_pins.h"
 
 /* A limit for broken files. */
 #define LINES_MAX 1000000U
@@ -58,7 +59,8 @@ static uint32_t load_one(struct hs_load *load, const Hs__Pb__HsLedger *from)
     return idx;
 }
 
-void hs_load_ledgers(struct hs_load *load, const Hs__Pb__HsDump *dump, struct hs_profile_dump *head)
+void hs_load_ledgers(struct hs_load *load, const struct hs_interned *tables,
+                     const Hs__Pb__HsDump *dump, struct hs_profile_dump *head)
 {
     if (dump->n_ledgers > 0) {
         head->ledger = head->rss_peak_ledger = 0;
@@ -67,4 +69,5 @@ void hs_load_ledgers(struct hs_load *load, const Hs__Pb__HsDump *dump, struct hs
         uint32_t *idx = dump->ledgers[i]->is_rss_peak ? &head->rss_peak_ledger : &head->ledger;
         *idx = load_one(load, dump->ledgers[i]);
     }
+    hs_load_pins(load, tables, dump, head);
 }

@@ -10,7 +10,7 @@
 
 #include "profile/read/load_state.h"
 
-/* Adds the ledgers of a dump to the profile, and their numbers to *head. A dump without ledgers
- * keeps those that *head has from the dump before. */
-void hs_load_ledgers(struct hs_load *load, const Hs__Pb__HsDump *dump,
-                     struct hs_profile_dump *head);
+/* Adds the ledgers of a dump, and what was read with them, to the profile, and their numbers to
+ * *head. A dump without ledgers keeps those that *head has from the dump before. */
+void hs_load_ledgers(struct hs_load *load, const struct hs_interned *tables,
+                     const Hs__Pb__HsDump *dump, struct hs_profile_dump *head);

@@ -79,10 +79,8 @@ static uint8_t refusal_of(const Hs__Pb__HsDump *dump)
 static void update_process(struct hs_load *load, const struct hs_load_process *process,
                            const Hs__Pb__HsDump *dump)
 {
-    /*
-     * Strings come first. Adding them does not move the processes today, but this code does not
-     * rely on it.
-     */
+    /* Strings come first. Adding them does not move the processes today, but this code does not
+     * rely on it. */
     uint32_t comm = dump->comm ? hs_builder_string(load->builder, dump->comm) : 0;
     uint32_t exe = dump->exe ? hs_builder_string(load->builder, dump->exe) : 0;
     uint32_t malloc_path =
@@ -165,6 +163,7 @@ static void set_head(struct hs_load *load, struct hs_load_process *process,
     process->head = (struct hs_profile_dump){
         .ledger = process->head.ledger,
         .rss_peak_ledger = process->head.rss_peak_ledger,
+        .pins = process->head.pins,
         .process = process->process,
         .name = dump->name ? hs_builder_string(load->builder, dump->name) : 0,
         .is_final = dump->is_final,
@@ -406,7 +405,7 @@ static void on_dump(struct hs_load *load, struct hs_load_sequence *sequence,
     }
     update_process(load, process, dump);
     set_head(load, process, dump);
-    hs_load_ledgers(load, dump, &process->head);
+    hs_load_ledgers(load, sequence->interned, dump, &process->head);
     hs_load_losses_set(load, &process->losses, dump, refusal_of(dump));
     set_changes(process, dump);
     set_threads(load, process, dump);

@@ -399,6 +399,28 @@ static void add_ledgers(struct hs_sql_store *store, const struct hs_profile *p)
     }
 }
 
+/* Needs the numbers of the nodes' rows. */
+static void add_pins(struct hs_sql_store *store, const struct hs_own_tables *own)
+{
+    const struct hs_profile *p = own->profile;
+    for (uint32_t d = 0; d < p->dump_count; d++) {
+        uint32_t idx = p->dumps[d].pins;
+        for (uint32_t i = 0; idx > 0 && i < p->pins[idx - 1].stack_count; i++) {
+            const struct hs_profile_pins *pins = &p->pins[idx - 1];
+            const struct hs_profile_pin *pin = &pins->stacks[i];
+            HS_SQL_ADD(store, HS_SQL_OWN_PINS, d, (int64_t)pins->time_ns,
+                       pin->node < p->node_count ? (int64_t)row_of_node(own, pin->node)
+                                                 : HS_ROWS_NULL,
+                       (int64_t)pin->block_count, (int64_t)pin->block_bytes,
+                       (int64_t)pin->rounding_bytes, (int64_t)pin->sparse_page_bytes,
+                       (int64_t)pin->sparse_block_bytes, (int64_t)pin->gain.bytes,
+                       (int64_t)pin->gain.low_bytes, (int64_t)pin->gain.high_bytes,
+                       (int64_t)pin->set_gain.bytes, (int64_t)pin->set_gain.low_bytes,
+                       (int64_t)pin->set_gain.high_bytes, pins->is_exact);
+        }
+    }
+}
+
 struct hs_own_tables *hs_own_tables_new(struct hs_sql_store *store, struct hs_profile *profile)
 {
     struct hs_own_tables *own = calloc(1, sizeof(*own));
@@ -414,6 +436,9 @@ struct hs_own_tables *hs_own_tables_new(struct hs_sql_store *store, struct hs_pr
     add_threads_losses_changes(store, profile);
     add_ledgers(store, profile);
     set_rows(store, own);
+    if (store->err == 0) {
+        add_pins(store, own);
+    }
     return own;
 }
 

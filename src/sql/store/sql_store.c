@@ -141,6 +141,13 @@ static const struct {
                             "id # dump_id int is_rss_peak int time_ns int kind text name text "
                             "count int size_bytes int rss_bytes int pss_bytes int swap_bytes int "
                             "is_explained int" },
+    [HS_SQL_OWN_PINS] = { "heapscope_pinned_pages",
+                          "id # dump_id int time_ns int node_id int block_count int block_bytes "
+                          "int "
+                          "rounding_bytes int sparse_page_bytes int sparse_block_bytes int "
+                          "gain_bytes int gain_low_bytes int gain_high_bytes int set_gain_bytes "
+                          "int "
+                          "set_gain_low_bytes int set_gain_high_bytes int is_exact int" },
 };
 
 const char *hs_sql_table_name(enum hs_sql_table table)
