@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "profile/analyse/ledger_sums.h"
+#include "profile/analyse/rss_advice.h"
 #include "rt/base.h"
 #include "view/ledger_words.h"
 #include "view/report_parts.h"
@@ -177,6 +178,25 @@ static void write_table(struct ledger *ledger)
 
 /* --- what the table does not say -------------------------------------------------------------- */
 
+/* What malloc_trim(0) would give back is said always. */
+static void add_advice(const struct hs_ledger_sums *sums, struct hs_buf *text)
+{
+    struct hs_rss_advice advice[HS_RSS_ADVICE_MAX];
+    uint32_t count = hs_rss_advice_of(sums, advice);
+    char size[HS_HUMAN_BYTES];
+    for (uint32_t i = 0; i < count; i++) {
+        if (advice[i].remedy == HS_RSS_ARENAS) {
+            hs_buf_printf(
+                text,
+                " %s are free in %llu arenas, and a thread uses only the free memory of "
+                "its own arena: with MALLOC_ARENA_MAX=2 in the environment, threads share "
+                "two.",
+                hs_human_bytes(size, (double)advice[i].bytes),
+                (unsigned long long)advice[i].arena_count);
+        }
+    }
+}
+
 /* Writes what the row "not explained" consists of. */
 static void add_unexplained(const struct hs_ledger_sums *now, struct hs_buf *text)
 {
@@ -219,6 +239,7 @@ static void write_remarks(struct ledger *ledger)
         hs_buf_printf(&text, "malloc has %llu arena%s; malloc_trim(0) would give back %s.",
                       (unsigned long long)now->arena_count, now->arena_count == 1 ? "" : "s",
                       hs_human_bytes(size, (double)now->trim_bytes));
+        add_advice(now, &text);
     }
     if (now->is_free_cut) {
         hs_buf_str(&text, " Some lists of free blocks were too long to follow, or changed "

@@ -104,3 +104,33 @@ def test_words(dist, heapscope, report, program, tmp_path):
     # A block of 48 bytes takes 64.
     stack = said["pinned_pages"]["stacks"][0]
     assert stack["rounding_bytes"] == stack["block_count"] * 16
+
+
+def remedies(said):
+    return {row["remedy"] for row in said["ledger"]["remedies"]}
+
+
+def test_arenas_remedy(dist, heapscope, report, program, tmp_path):
+    """MALLOC_ARENA_MAX is named where free memory lies in many arenas, and makes it less."""
+    resident = {}
+    for limit in ("", "2", "1"):
+        extra = {"MALLOC_ARENA_MAX": limit} if limit else {}
+        with recorded(dist, heapscope, report, program, "turns", 65536, tmp_path, **extra) as (_, said):
+            resident[limit] = said["ledger"]["rss_bytes"]
+            assert ("malloc_arena_max" in remedies(said)) == (not limit and said["ledger"]["malloc_arena_count"] >= 5)
+        if not limit:
+            if said["ledger"]["malloc_arena_count"] < 5:
+                pytest.skip("glibc makes fewer than 5 arenas on this machine")
+            words = " ".join(heapscope("report", "--rss", tmp_path / "now.pftrace").stdout.split())
+            assert "MALLOC_ARENA_MAX=2" in words
+    assert resident["2"] < 0.6 * resident[""] and resident["1"] <= 1.1 * resident["2"]
+
+
+def test_trim_remedy(dist, heapscope, report, program, tmp_path):
+    """malloc_trim is named where it gives much back, and not afterwards."""
+    with recorded(dist, heapscope, report, program, "large", 4096, tmp_path) as (tried, said):
+        assert "malloc_trim" in remedies(said)
+        row = next(row for row in said["ledger"]["remedies"] if row["remedy"] == "malloc_trim")
+        assert tried.gives_back("trim") == pytest.approx(row["bytes"], rel=0.05)
+        assert heapscope("snapshot", "-p", tried.pid, "-o", tmp_path / "after.pftrace").returncode == 0
+        assert "malloc_trim" not in remedies(report(tmp_path / "after.pftrace"))

@@ -30,6 +30,7 @@ static struct site sites[SITES] = {
     { .name = "keep_grown" },  { .name = "keep_dense" },
 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 static pthread_barrier_t barrier;
 
 static void keep(struct site *site, char *block, size_t bytes)
@@ -198,6 +199,32 @@ static void make_crossed(void)
     pthread_join(thread, NULL);
 }
 
+/* Threads that need much memory one after the other, each while the others still run. */
+static void *work_in_turn(void *arg)
+{
+    size_t count = 80000;
+    char **temporary = malloc(count * sizeof(*temporary));
+    pthread_mutex_lock(&turn);
+    for (size_t i = 0; i < count; i++) {
+        temporary[i] = make_temporary(100);
+    }
+    drop_all(temporary, count);
+    pthread_mutex_unlock(&turn);
+    pthread_barrier_wait(&barrier);
+    pause();
+    return arg;
+}
+
+static void make_turns(void)
+{
+    pthread_t thread;
+    pthread_barrier_init(&barrier, NULL, 2 * THREADS + 1);
+    for (size_t i = 0; i < 2 * THREADS; i++) {
+        pthread_create(&thread, NULL, work_in_turn, NULL);
+    }
+    pthread_barrier_wait(&barrier);
+}
+
 static void make(const char *pattern)
 {
     if (strcmp(pattern, "comb") == 0) {
@@ -217,6 +244,8 @@ static void make(const char *pattern)
         make_grown();
     } else if (strcmp(pattern, "crossed") == 0) {
         make_crossed();
+    } else if (strcmp(pattern, "turns") == 0) {
+        make_turns();
     } else {
         fprintf(stderr, "no such pattern: %s\n", pattern);
         exit(2);
