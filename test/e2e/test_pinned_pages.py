@@ -1,6 +1,7 @@
 """Which stacks' live blocks keep nearly empty pages, and what freeing them gives back: predicted, then tried."""
 
 import contextlib
+import json
 import os
 import subprocess
 
@@ -104,6 +105,9 @@ def test_words(dist, heapscope, report, program, tmp_path):
     # A block of 48 bytes takes 64.
     stack = said["pinned_pages"]["stacks"][0]
     assert stack["rounding_bytes"] == stack["block_count"] * 16
+    rows = heapscope("query", "--format", "json", tmp_path / "now.pftrace",
+                     "SELECT p.gain_bytes, n.name FROM heapscope_pinned_pages p JOIN heapscope_nodes n ON n.id = p.node_id")
+    assert {"gain_bytes": stack["gain"]["bytes"], "name": "keep_header"} in json.loads(rows.stdout)
 
 
 def remedies(said):
