@@ -130,16 +130,18 @@ static int keep_resident(const struct finding *finding, struct batch *batch)
 
 static int add_batch(struct finding *finding, struct batch *batch)
 {
-    uint64_t page_va[HS_REMOTE_PAGES_MAX], heads[HS_REMOTE_PAGES_MAX][2];
+    uint64_t page_va[HS_REMOTE_PAGES_MAX] = { 0 }, end_va[HS_REMOTE_PAGES_MAX] = { 0 };
+    uint64_t heads[HS_REMOTE_PAGES_MAX][2];
     int r = batch->count > 0 ? keep_resident(finding, batch) : 0;
     for (size_t i = 0; i < batch->count; i++) {
         page_va[i] = batch->mappings[i]->start_va;
+        end_va[i] = batch->mappings[i]->end_va;
     }
     for (size_t first = 0; first < batch->count && r == 0;) {
         size_t got = hs_remote_window_peek_pages(finding->window, page_va + first,
                                                  batch->count - first, heads);
         for (size_t i = 0; i < got && r == 0; i++) {
-            r = add_row(finding, page_va[first + i], batch->mappings[first + i]->end_va, heads[i]);
+            r = add_row(finding, page_va[first + i], end_va[first + i], heads[i]);
         }
         first += got + 1; /* the page behind those that could be read is gone */
     }
