@@ -253,6 +253,13 @@ static int read_memory(struct reading *reading)
     return r == 0 ? read_malloc(reading) : r;
 }
 
+/* A process that ended while it was read has given back memory that the ledger has not seen. */
+static bool has_ended(const struct reading *reading)
+{
+    struct hs_proc_status status;
+    return hs_proc_read_status(reading->pid, &status) < 0 || status.vm_rss_bytes == 0;
+}
+
 static int read_all(struct reading *reading)
 {
     char text[64], main_thread[HS_PROC_COMM_BYTES] = "";
@@ -271,6 +278,7 @@ static int read_all(struct reading *reading)
     }
     reading->pagemap_fd = hs_residency_open(reading->pid);
     r = read_memory(reading);
+    r = r == 0 && has_ended(reading) ? -ESRCH : r;
     return r < 0 ? r
                  : hs_ledger_lines_add_mappings(&reading->lines, &reading->space, reading->claims,
                                                 &reading->stacks, main_thread);

@@ -27,12 +27,36 @@
 #define CHANGED_SHARE 8U
 #define COST_FACTOR   16U
 #define AGE_SHARE     6U
+/* A snapshot reads a doubtful ledger again, and believes the last one. */
+#define TRIES_MAX 3
 /* Scheduled snapshots share a ledger, at least so long that reading takes 1/20 of the time. */
 #define RECENT_FACTOR 20U
 
-static void keep(struct hs_ledger_watch *watch, struct hs_ledger *ledger,
-                 struct hs_pinned_pages *pins)
+/* Malloc's memory could be read before, and now makes no sense or is forbidden: this can be because
+ * the process changes much of it just now, or ends. What stays so is believed. */
+static bool is_doubtful(struct hs_ledger_watch *watch, const struct hs_ledger *ledger)
 {
+    bool is_unread = ledger->malloc_result == HS_LEDGER_MALLOC_BROKEN ||
+                     ledger->malloc_result == HS_LEDGER_MALLOC_FORBIDDEN;
+    if (!is_unread || !watch->last || watch->last->malloc_result != HS_LEDGER_MALLOC_READ) {
+        watch->doubtful_ns = 0;
+        return false;
+    }
+    if (watch->doubtful_ns == 0) {
+        watch->doubtful_ns = ledger->time_mono_ns;
+    }
+    return ledger->time_mono_ns < watch->doubtful_ns + PERIOD_NS;
+}
+
+/* False: the ledger is doubtful, and was left out. */
+static bool keep(struct hs_ledger_watch *watch, struct hs_ledger *ledger,
+                 struct hs_pinned_pages *pins, bool is_believed)
+{
+    if (is_doubtful(watch, ledger) && !is_believed) {
+        hs_ledger_free(ledger);
+        hs_pinned_pages_free(pins);
+        return false;
+    }
     if (!watch->rss_peak || ledger->rss_bytes >= watch->rss_peak->rss_bytes) {
         struct hs_ledger *copy = hs_ledger_copy(ledger);
         if (copy) {
@@ -44,6 +68,7 @@ static void keep(struct hs_ledger_watch *watch, struct hs_ledger *ledger,
     hs_pinned_pages_free(watch->pins);
     watch->last = ledger;
     watch->pins = pins;
+    return true;
 }
 
 static bool is_allowed(struct hs_ledger_allowance *allowance, uint64_t now_ns)
@@ -115,7 +140,9 @@ uint64_t hs_ledger_watch_look(struct hs_ledger_watch *watch, struct hs_ledger_al
         watch->next_ns = now_ns + PERIOD_NS;
         if (hs_ledger_read(pid, region, &ledger, &pins) == 0) {
             allowance->spent_ns += ledger->cpu_ns;
-            keep(watch, ledger, pins);
+            if (!keep(watch, ledger, pins, false)) {
+                watch->next_ns = now_ns + RETRY_NS;
+            }
         }
     }
     return watch->look_ns;
@@ -129,8 +156,10 @@ void hs_ledger_watch_read(struct hs_ledger_watch *watch, pid_t pid, struct hs_re
     uint64_t recent_ns = watch->last ? RECENT_FACTOR * watch->last->cpu_ns : 0;
     recent_ns = recent_ns > PERIOD_NS ? recent_ns : PERIOD_NS;
     bool is_recent = watch->last && now_ns < watch->last->time_mono_ns + recent_ns;
-    if ((!is_recent || watch->is_asked_for) && hs_ledger_read(pid, region, &ledger, &pins) == 0) {
-        keep(watch, ledger, pins);
+    bool is_wanted = !is_recent || watch->is_asked_for;
+    for (int left = TRIES_MAX - 1; is_wanted && left >= 0; left--) {
+        is_wanted = hs_ledger_read(pid, region, &ledger, &pins) == 0 &&
+                    !keep(watch, ledger, pins, left == 0);
     }
     watch->is_asked_for = false;
 }

@@ -33,6 +33,7 @@ struct hs_ledger_watch {
     uint64_t begin_ns;            /* of watching */
     uint64_t look_ns;             /* when to look at the resident set */
     uint64_t next_ns;             /* when to read again, if the resident set does not change */
+    uint64_t doubtful_ns;         /* since when readings are left out; 0: they are not */
     bool is_asked_for;            /* the next snapshot reads, however new the newest is */
 };
 
