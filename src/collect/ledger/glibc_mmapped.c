@@ -92,7 +92,8 @@ static int add_row(struct finding *finding, uint64_t va, uint64_t end_va, uint64
         }
         finding->found_bytes += size_bytes;
         r = hs_va_ranges_add(finding->ranges, va, va + size_bytes);
-        if (!hs_remote_window_peek(finding->window, va + size_bytes, head, sizeof(head[0]) * 2)) {
+        if (va + size_bytes >= end_va ||
+            !hs_remote_window_peek(finding->window, va + size_bytes, head, sizeof(head[0]) * 2)) {
             break;
         }
     }
