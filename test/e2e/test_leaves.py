@@ -29,6 +29,11 @@ def test_aligned_forms_of_an_allocator(exact, name):
     exact(["aligned"], library=str(library))
 
 
+def without_ledgers(text):
+    """Their lines are modules of the process, and the client's library is one."""
+    return json.dumps({key: value for key, value in json.loads(text).items() if not key.endswith("ledger")})
+
+
 @pytest.mark.parametrize("level", ["-O0", "-O2"])
 @pytest.mark.parametrize("interval", [1, 512])
 def test_no_frame_of_ours_in_any_view(run, heapscope, target, tmp_path, level, interval):
@@ -39,7 +44,7 @@ def test_no_frame_of_ours_in_any_view(run, heapscope, target, tmp_path, level, i
         texts = [
             heapscope("report", "--view", view, "--top", "all", done.file).stdout,
             heapscope("report", "--view", view, "--tree", done.file).stdout,
-            heapscope("report", "--view", view, "--json", "--top", "all", done.file).stdout,
+            without_ledgers(heapscope("report", "--view", view, "--json", "--top", "all", done.file).stdout),
         ]
         for form in ("folded", "svg", "speedscope"):
             out = tmp_path / f"{view}.{form}"
