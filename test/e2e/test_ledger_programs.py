@@ -171,15 +171,3 @@ def test_nginx_workers(heapscope, report, dist, tmp_path):
         wait_until(lambda: len(workers()) == 2)
         for worker in workers():
             check(heapscope, report, dist, worker, tmp_path)
-
-
-def test_while_much_is_freed(heapscope, report, tmp_path):
-    """A reading in which the heap makes no sense, because the program frees it just then, does not
-    take the place of one that could be read."""
-    for i in range(6):
-        file = tmp_path / f"{i}.pftrace"
-        done = heapscope("run", "-q", "-o", file, "--", "/usr/bin/python3", "-c", "x = [bytearray(5000) for i in range(90000)]")
-        assert done.returncode == 0, done.stderr
-        ledger = report(file)["ledger"]
-        assert ledger["is_malloc_read"]
-        assert sum(line["rss_bytes"] for line in ledger["lines"] if line["kind"].startswith("malloc_")) > 0
