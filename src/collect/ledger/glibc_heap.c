@@ -110,17 +110,33 @@ static bool is_mapped(const struct reading *reading, uint64_t start_va, uint64_t
     return first && last && start_va < end_va;
 }
 
+/* Where the mappings from `start_va` on end that follow each other without a gap; 0: none is
+ * there. */
+static uint64_t mapped_end(const struct reading *reading, uint64_t start_va)
+{
+    const struct hs_mapping *mapping = hs_address_space_find(reading->space, start_va);
+    const struct hs_mapping *end = reading->space->items + reading->space->count;
+    while (mapping && mapping + 1 < end && mapping[1].start_va == mapping->end_va) {
+        mapping++;
+    }
+    return mapping ? mapping->end_va : 0;
+}
+
 static int walk_main(struct reading *reading, const struct hs_glibc_arena *arena)
 {
     uint64_t end_va = arena->top_va + arena->top_bytes;
     if (arena->top_va == 0 || arena->system_bytes > end_va) {
         return 0;
     }
+    uint64_t start_va = CHUNK_ALIGN(end_va - arena->system_bytes);
+    uint64_t mapped_end_va = mapped_end(reading, start_va);
+    /* The arena may have grown since the mappings were read. */
+    end_va = mapped_end_va > start_va && mapped_end_va < end_va ? mapped_end_va : end_va;
     const struct hs_glibc_piece piece = {
-        .start_va = CHUNK_ALIGN(end_va - arena->system_bytes),
+        .start_va = start_va,
         .end_va = end_va,
         .is_main = true,
-        .has_top = true,
+        .has_top = arena->top_va < end_va,
         .top_va = arena->top_va,
     };
     return is_mapped(reading, piece.start_va, end_va)
