@@ -11,6 +11,18 @@
 #include "view/report_parts.h"
 #include "view/wrapped.h"
 
+void hs_report_write_table(const struct hs_report *report, struct hs_table *table,
+                           const char *give_way)
+{
+    hs_table_write(table, report->buf,
+                   &(struct hs_table_style){ .indent = 2,
+                                             .columns = report->options->columns,
+                                             .has_colour = report->options->has_colour,
+                                             .has_titles = true,
+                                             .give_way = give_way });
+    hs_table_deinit(table);
+}
+
 bool hs_report_fits(const struct hs_report *report, size_t columns)
 {
     return report->options->columns == 0 || columns <= report->options->columns;

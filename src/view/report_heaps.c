@@ -154,13 +154,7 @@ static void write_table(struct hs_report *report, struct hs_heap_sum *sums, uint
         add_row(report, &table, sums, count, &sums[i]);
     }
     hs_report_heading(report, "Heaps", hs_buf_text(&remark));
-    hs_table_write(&table, report->buf,
-                   &(struct hs_table_style){ .indent = 2,
-                                             .columns = report->options->columns,
-                                             .has_colour = report->options->has_colour,
-                                             .has_titles = true,
-                                             .give_way = "5 4 2 1" });
-    hs_table_deinit(&table);
+    hs_report_write_table(report, &table, "5 4 2 1");
     hs_buf_deinit(&remark);
 }
 

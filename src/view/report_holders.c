@@ -97,13 +97,7 @@ static void write_functions(struct hs_report *report)
             add_function(report, &table, &report->rows[i]);
         }
     }
-    hs_table_write(&table, report->buf,
-                   &(struct hs_table_style){ .indent = 2,
-                                             .columns = report->options->columns,
-                                             .has_colour = report->options->has_colour,
-                                             .has_titles = true,
-                                             .give_way = "2 1" });
-    hs_table_deinit(&table);
+    hs_report_write_table(report, &table, "2 1");
 }
 
 int hs_report_write_holders(struct hs_report *report, const struct hs_ledger_sums *now)

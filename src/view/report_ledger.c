@@ -167,13 +167,7 @@ static void write_table(struct ledger *ledger)
     add_row(ledger, &ledger->now.all, &ledger->peak.all, "in all");
     add_row(ledger, &ledger->now.unexplained, &ledger->peak.unexplained,
             "not explained, of all of these");
-    hs_table_write(&ledger->table, ledger->report->buf,
-                   &(struct hs_table_style){ .indent = 2,
-                                             .columns = ledger->report->options->columns,
-                                             .has_colour = ledger->report->options->has_colour,
-                                             .has_titles = true,
-                                             .give_way = "3 2 4" });
-    hs_table_deinit(&ledger->table);
+    hs_report_write_table(ledger->report, &ledger->table, "3 2 4");
 }
 
 /* --- what the table does not say -------------------------------------------------------------- */

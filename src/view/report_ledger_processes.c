@@ -101,13 +101,7 @@ int hs_report_write_ledger_processes(struct hs_report *report)
     for (uint32_t i = 0; i < (uint32_t)count && i < top; i++) {
         add_row(report, &table, &rows[i]);
     }
-    hs_table_write(&table, report->buf,
-                   &(struct hs_table_style){ .indent = 2,
-                                             .columns = report->options->columns,
-                                             .has_colour = report->options->has_colour,
-                                             .has_titles = true,
-                                             .give_way = "4 3 2 1" });
-    hs_table_deinit(&table);
+    hs_report_write_table(report, &table, "4 3 2 1");
     if ((uint32_t)count > top) {
         hs_buf_printf(report->buf, "  and %u smaller ones; --top N lists more\n",
                       (uint32_t)count - top);

@@ -32,6 +32,9 @@ struct hs_report {
 
 /* report.c: does a line of `columns` columns fit? */
 bool hs_report_fits(const struct hs_report *report, size_t columns);
+/* Writes a table with titles, and frees it. `give_way`: as in struct hs_table_style. */
+void hs_report_write_table(const struct hs_report *report, struct hs_table *table,
+                           const char *give_way);
 
 /* report_head.c: what ran, what was measured, how precisely */
 void hs_report_write_head(struct hs_report *report);

@@ -107,13 +107,7 @@ static void write_table(struct hs_report *report, const struct hs_pin_sums *sums
     for (uint32_t i = 0; i < count; i++) {
         add_row(report, &table, sums, &sums->stacks[i]);
     }
-    hs_table_write(&table, report->buf,
-                   &(struct hs_table_style){ .indent = 2,
-                                             .columns = report->options->columns,
-                                             .has_colour = report->options->has_colour,
-                                             .has_titles = true,
-                                             .give_way = "3 1" });
-    hs_table_deinit(&table);
+    hs_report_write_table(report, &table, "3 1");
 }
 
 /* The share of malloc's pages that is nearly empty, and the huge pages. */

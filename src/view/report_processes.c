@@ -97,13 +97,7 @@ static void add_process(struct hs_report *report, struct hs_table *table, uint32
 static void finish_table(struct hs_report *report, struct hs_table *table, const char *give_way,
                          uint32_t left_out)
 {
-    hs_table_write(table, report->buf,
-                   &(struct hs_table_style){ .indent = 2,
-                                             .columns = report->options->columns,
-                                             .has_colour = report->options->has_colour,
-                                             .has_titles = true,
-                                             .give_way = give_way });
-    hs_table_deinit(table);
+    hs_report_write_table(report, table, give_way);
     if (left_out > 0) {
         char text[64];
         snprintf(text, sizeof(text), "and %u smaller ones; --top N lists more", left_out);

@@ -113,13 +113,7 @@ static void write_functions_by(struct hs_report *report, enum hs_agg_order order
                           ? "Functions by their own allocations"
                           : "Functions by allocations of their own and their callees",
                       remark);
-    hs_table_write(&table, report->buf,
-                   &(struct hs_table_style){ .indent = 2,
-                                             .columns = report->options->columns,
-                                             .has_colour = report->options->has_colour,
-                                             .has_titles = true,
-                                             .give_way = "1 4 2" });
-    hs_table_deinit(&table);
+    hs_report_write_table(report, &table, "1 4 2");
 }
 
 void hs_report_write_functions(struct hs_report *report)
