@@ -106,6 +106,7 @@ enum hs_loss {
     HS_LOSS_UNSEEN_SYMBOLS,   /* 1: not all symbols of the allocator could be redirected */
     HS_LOSS_UNSEEN_ALLOCATOR, /* 1: an object opened with RTLD_DEEPBIND brought another malloc */
     HS_LOSS_UNSEEN_NAMESPACE, /* 1: dlmopen loads objects with an allocator of their own */
+    HS_LOSS_UNTRACKED,        /* a change of what the program has mapped could not be followed */
     HS_LOSS_N,
 };
 
@@ -239,6 +240,7 @@ enum hs_heap_flag {
     /* The program chose the samples itself: their sizes are weights, and their number is no
      * estimate of the number of allocations. */
     HS_HEAP_OWN_SAMPLES = 1U << 2,
+    HS_HEAP_EXACT = 1U << 3, /* each block is recorded, at any interval */
 };
 
 /* A heap. */

@@ -15,6 +15,7 @@
 #include "client/tables/heaps.h"
 #include "client/tables/life_state.h"
 #include "client/tables/live.h"
+#include "client/tables/mapped.h"
 #include "client/tables/region.h"
 #include "client/thread/countdown.h"
 #include "client/thread/thread.h"
@@ -27,6 +28,7 @@
 static struct hs_fork_callbacks on_fork;
 
 static struct hs_fork_moment moment;
+static bool is_holding; /* the ranges that the program has mapped */
 static bool is_waiting; /* this process is a child that has not begun */
 static uintptr_t notes[NOTES_MAX];
 static uint64_t note_count;
@@ -37,6 +39,7 @@ static void prepare(void)
 {
     hs_fork_hold_enter();
     hs_countdown_note_fork();
+    is_holding = hs_mapped_hold_for_fork();
     if (is_waiting) {
         return; /* our child will inherit what this process has inherited */
     }
@@ -53,8 +56,20 @@ static void prepare(void)
     moment.first_death = hs_fork_ring_begin(moment.epoch, moment.counts[HS_SECTION_RECORDS]);
 }
 
+/* In the parent and in the child. False: the ranges were not held. */
+static bool release(void)
+{
+    bool was_holding = is_holding;
+    if (was_holding) {
+        is_holding = false;
+        hs_mapped_release_after_fork();
+    }
+    return was_holding;
+}
+
 static void in_parent(void)
 {
+    release();
     hs_fork_hold_leave();
     if (!is_waiting && moment.epoch != 0) {
         /* ORDER cut: births from now on are not the child's. */
@@ -72,6 +87,9 @@ void hs_fork_forget(void)
 
 static void in_child(void)
 {
+    if (!release()) {
+        moment.epoch = 0; /* another thread may have been in the middle of a change */
+    }
     hs_life_state.fork_epoch = 0;
     hs_fork_hold_reset();
     hs_heaps_follow_fork();

@@ -24,6 +24,7 @@
 #include "client/tables/heap_blocks.h"
 #include "client/tables/heaps.h"
 #include "client/tables/live.h"
+#include "client/tables/mapped.h"
 #include "client/tables/modules.h"
 #include "client/tables/region.h"
 #include "client/tables/shared.h"
@@ -67,6 +68,7 @@ static void empty_tables(void)
     hs_fork_forget();
     hs_live_clear();
     hs_heap_blocks_clear();
+    hs_mapped_clear();
     hs_stacks_clear();
     hs_call_stack_clear();
     HS_ASSERT_SLOW(hs_sandbox_is_tight() ||

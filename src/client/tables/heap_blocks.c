@@ -145,6 +145,13 @@ static void dispose(struct hs_thread *thread, uint8_t heap_id, const struct hs_h
 bool hs_heap_blocks_remove(struct hs_thread *thread, uint8_t heap_id, uint64_t id,
                            struct hs_live_block *ret_block)
 {
+    uint64_t unused;
+    return hs_heap_blocks_remove_at(thread, heap_id, id, ret_block, &unused);
+}
+
+bool hs_heap_blocks_remove_at(struct hs_thread *thread, uint8_t heap_id, uint64_t id,
+                              struct hs_live_block *ret_block, uint64_t *ret_epoch)
+{
     struct match_block match = { .id = id, .heap_id = heap_id };
     uint32_t hash = hs_heap_hash(heap_id, id);
     uint64_t value;
@@ -162,6 +169,7 @@ bool hs_heap_blocks_remove(struct hs_thread *thread, uint8_t heap_id, uint64_t i
     note_peak(thread, heap_id, heap);
     /* ORDER cut: with this epoch comes every cut announced before it began. */
     uint64_t epoch = hs_load_acquire(&hs_control_page.control.epoch);
+    *ret_epoch = epoch;
     unsigned state = cuts_of(heap, HS_RECORD_EPOCH(word));
     uint64_t dead =
         state == 0 ? 0
@@ -237,6 +245,14 @@ bool hs_heap_blocks_is_valid(void)
     }
     hs_index_renumber(&index_of_blocks, examine, &examined);
     return examined.is_valid && examined.count == hs_region_alive_count(false);
+}
+
+bool hs_heap_blocks_has(uint8_t heap_id, uint64_t id, uint64_t size_bytes)
+{
+    struct match_block match = { .id = id, .heap_id = heap_id };
+    uint64_t value;
+    return hs_index_find(&index_of_blocks, hs_heap_hash(heap_id, id), is_block, &match, &value) &&
+           HS_RECORD_SIZE(match.record->size_thread) == size_bytes;
 }
 
 #endif

@@ -38,6 +38,10 @@ enum hs_loss hs_heap_blocks_insert(struct hs_thread *thread, uint8_t heap_id,
 bool hs_heap_blocks_remove(struct hs_thread *thread, uint8_t heap_id, uint64_t id,
                            struct hs_live_block *ret_block);
 
+/* The same; *ret_epoch is the epoch of its death. */
+bool hs_heap_blocks_remove_at(struct hs_thread *thread, uint8_t heap_id, uint64_t id,
+                              struct hs_live_block *ret_block, uint64_t *ret_epoch);
+
 /* As hs_live_covers, for the blocks of one heap whose ids are addresses. */
 bool hs_heap_blocks_covers(uint8_t heap_id, uintptr_t addr);
 
@@ -48,6 +52,9 @@ void hs_heap_blocks_renumber(hs_index_renumber_fn *renumber, void *ctx);
 /* For assertions: is each block of another heap than malloc's found by its heap and id, and nothing
  * else? No thread may use them meanwhile, and no operation may have been abandoned in them. */
 bool hs_heap_blocks_is_valid(void);
+
+/* For assertions: is this block recorded, with this size? */
+bool hs_heap_blocks_has(uint8_t heap_id, uint64_t id, uint64_t size_bytes);
 
 /* --- hot -------------------------------------------------------------------------------------- */
 

@@ -155,12 +155,25 @@ static uint64_t selected_interval(const char *name)
     return hs_load_relaxed(&selection->other_interval_bytes);
 }
 
-uint64_t hs_heaps_wanted_interval(uint8_t heap_id)
+static uint64_t wanted_interval(const char *name, uint32_t flags)
 {
     uint64_t present_bytes = hs_load_relaxed(&hs_control_page.control.interval_bytes);
-    uint64_t interval_bytes = selected_interval(heaps[heap_id].name);
-    return present_bytes == HS_INTERVAL_OFF || interval_bytes == HS_INTERVAL_SAME ? present_bytes
-                                                                                  : interval_bytes;
+    uint64_t interval_bytes = selected_interval(name);
+    if (present_bytes == HS_INTERVAL_OFF || interval_bytes == HS_INTERVAL_SAME) {
+        interval_bytes = present_bytes;
+    }
+    return interval_bytes != HS_INTERVAL_OFF && (flags & HS_HEAP_EXACT) ? 1 : interval_bytes;
+}
+
+uint64_t hs_heaps_wanted_interval(uint8_t heap_id)
+{
+    const struct heap *heap = &heaps[heap_id];
+    return wanted_interval(heap->name, hs_load_relaxed(&heap->flags));
+}
+
+bool hs_heaps_is_wanted(const char *name)
+{
+    return wanted_interval(name, 0) != HS_INTERVAL_OFF;
 }
 
 static const char *parse_number(const char *text, uint64_t *ret_value)

@@ -47,6 +47,9 @@ void hs_heaps_switch_off(void);
 /* The interval that the present settings say for a heap; HS_INTERVAL_OFF: it is not recorded. */
 uint64_t hs_heaps_wanted_interval(uint8_t heap_id);
 
+/* Do the present settings say that a heap of this name is recorded? It need not have been added. */
+bool hs_heaps_is_wanted(const char *name);
+
 /* Is a heap other than malloc's recorded, as of the last pick-up? */
 bool hs_heaps_is_any_recorded(void);
 

@@ -51,6 +51,10 @@ static const struct hs_loss_text client_losses[HS_LOSS_N] = {
                                    "allocations are missing (libraries opened with dlmopen have an "
                                    "allocator of their own)",
                                    true, false },
+    [HS_LOSS_UNTRACKED] = { "lost_mappings",
+                            "mappings not recorded (heapscope's library could not follow a "
+                            "change in time)",
+                            true, false },
     [HS_LOSS_DUPLICATE] = { "duplicate_address",
                             "blocks counted as freed when their address was reused (by a pool, or "
                             "after an unseen free)",
