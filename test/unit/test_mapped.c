@@ -372,9 +372,10 @@ static void test_the_list_of_the_kernel(void **state)
         "100006000-100007000 rw-p 00000000 00:00 0                          [anon: x]\n"
         "10000";
     uint64_t mask, end_va = 0;
+    const struct hs_mapped_opener opener = { .origin = origin(3) };
     add(BASE, BASE + 10 * PAGE, 3, HS_RANGE_MEMORY);
     assert_true(hs_mapped_enter(&mask));
-    size_t used = hs_mapped_check_text(hs_thread_self(), text, sizeof(text) - 1, &end_va);
+    size_t used = hs_mapped_check_text(&opener, text, sizeof(text) - 1, &end_va);
     hs_mapped_leave(mask);
     assert_int_equal(used, sizeof(text) - 1 - 5);
     assert_int_equal(end_va, BASE + 7 * PAGE);
@@ -385,6 +386,26 @@ static void test_the_list_of_the_kernel(void **state)
     assert_true(blocks[2].start_va == BASE + 6 * PAGE && blocks[2].bytes == 4 * PAGE);
     open_between(BASE + 3 * PAGE, BASE + 4 * PAGE, 3); /* it was only closed */
     assert_int_equal(read_blocks(blocks), 4);
+}
+
+/* mprotect fails at a hole, and has permitted access to what is before it. */
+static void test_a_call_that_does_a_part(void **state)
+{
+    (void)state;
+    static struct block blocks[THREADS * PAGES];
+    static const char text[] = "100000000-100002000 ---p 00000000 00:00 0 \n"
+                               "100002000-100004000 rw-p 00000000 00:00 0 \n"
+                               "100005000-100009000 rw-p 00000000 00:00 0 \n";
+    struct hs_mapped_opener opener = { origin(3), BASE + PAGE, BASE + 8 * PAGE };
+    uint64_t mask, end_va = 0;
+    add(BASE, BASE + 9 * PAGE, 2, HS_RANGE_RESERVED);
+    assert_true(hs_mapped_enter(&mask));
+    hs_mapped_check_text(&opener, text, sizeof(text) - 1, &end_va);
+    hs_mapped_leave(mask);
+    assert_int_equal(read_blocks(blocks), 2);
+    assert_true(blocks[0].start_va == BASE + 2 * PAGE && blocks[0].bytes == 2 * PAGE);
+    assert_true(blocks[1].start_va == BASE + 5 * PAGE && blocks[1].bytes == 3 * PAGE);
+    assert_int_equal(blocks[0].stack_id, stacks[3]);
 }
 
 /* Nothing of what this test adds is mapped at these addresses. */
@@ -398,7 +419,7 @@ static void test_suspicion_is_cleared_up(void **state)
     assert_true(hs_mapped_enter(&mask));
     assert_true(hs_mapped_take_suspicion());
     assert_false(hs_mapped_take_suspicion());
-    hs_mapped_check(hs_thread_self());
+    hs_mapped_check(&(struct hs_mapped_opener){ .origin = origin(4) });
     assert_int_equal(hs_ranges_count(), 1);
     assert_int_equal(hs_range_at(hs_ranges_find(0))->start_va, here);
     hs_mapped_leave(mask);
@@ -468,6 +489,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_snapshots_contain_each_byte_once, clean, check),
         cmocka_unit_test_setup_teardown(test_inside_our_own_code, clean, check),
         cmocka_unit_test_setup_teardown(test_the_list_of_the_kernel, clean, check),
+        cmocka_unit_test_setup_teardown(test_a_call_that_does_a_part, clean, check),
         cmocka_unit_test_setup_teardown(test_suspicion_is_cleared_up, clean, check),
         cmocka_unit_test_setup_teardown(test_a_held_lock_is_given_up, clean, check),
         cmocka_unit_test_setup_teardown(test_chains_of_an_earlier_session, clean, check),

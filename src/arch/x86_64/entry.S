@@ -16,7 +16,7 @@
 
     .text
 
-.macro ENTRY name, slow, regs_arg
+.macro BEGIN_ENTRY name
     .globl \name
     .hidden \name
     .type \name, @function
@@ -41,15 +41,32 @@
     .cfi_adjust_cfa_offset 8
     pushq %r11
     .cfi_adjust_cfa_offset 8
-    movq %rsp, \regs_arg
-    subq $8, %rsp
-    .cfi_adjust_cfa_offset 8
+.endm
+
+.macro END_ENTRY name, slow
     call \slow
     addq $72, %rsp
     .cfi_adjust_cfa_offset -72
     ret
     .cfi_endproc
     .size \name, . - \name
+.endm
+
+.macro ENTRY name, slow, regs_arg
+    BEGIN_ENTRY \name
+    movq %rsp, \regs_arg
+    subq $8, %rsp
+    .cfi_adjust_cfa_offset 8
+    END_ENTRY \name, \slow
+.endm
+
+/* For hooks that have six arguments of their own: the pointer is a seventh, on the stack. */
+.macro ENTRY_6 name, slow
+    BEGIN_ENTRY \name
+    movq %rsp, %rax
+    pushq %rax
+    .cfi_adjust_cfa_offset 8
+    END_ENTRY \name, \slow
 .endm
 
     ENTRY hs_entry_malloc,         hs_slow_malloc,         %rsi
@@ -65,6 +82,13 @@
     ENTRY hs_entry_own,            hs_slow_own,            %r9
     ENTRY hs_entry_report,         hs_slow_report,         %rcx
     ENTRY hs_entry_report_sample,  hs_slow_report_sample,  %rcx
+    ENTRY_6 hs_entry_mmap,         hs_slow_mmap
+    ENTRY hs_entry_mremap,         hs_slow_mremap,         %r9
+    ENTRY hs_entry_mprotect,       hs_slow_mprotect,       %rcx
+    ENTRY hs_entry_pkey_mprotect,  hs_slow_pkey_mprotect,  %r8
+    ENTRY hs_entry_brk,            hs_slow_brk,            %rsi
+    ENTRY hs_entry_sbrk,           hs_slow_sbrk,           %rsi
+    ENTRY_6 hs_entry_map_syscall,  hs_slow_map_syscall
 
 /* syscall(), as the program calls it. It can have seven arguments, and the last is on the stack.
  * With fewer arguments that word is a local variable of the caller, to which another thread may be
@@ -82,6 +106,11 @@ syscall:
     je 1f
     cmpq $__NR_prctl, %rdi
     je 1f
+    leaq -__NR_mmap(%rdi), %rax
+    cmpq $__NR_munmap - __NR_mmap, %rax /* mmap, mprotect, munmap */
+    jbe hs_entry_map_syscall
+    cmpq $__NR_mremap, %rdi
+    je hs_entry_map_syscall
     movq hs_real+REAL_SYSCALL_OFF(%rip), %rax
     testq %rax, %rax
     je 1f

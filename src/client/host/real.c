@@ -8,6 +8,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include "client/host/allocator_code.h"
 #include "client/host/linked.h"
 #include "client/host/linkmap.h"
 #include "fmt/ctl_layout.h"
@@ -97,6 +98,48 @@ static int first_prctl(int option, unsigned long arg2, unsigned long arg3, unsig
     return hs_real.prctl(option, arg2, arg3, arg4, arg5);
 }
 
+static void *first_mmap(void *addr, size_t len_bytes, int prot, int flags, int fd, long off)
+{
+    hs_real_resolve();
+    return hs_real.mmap(addr, len_bytes, prot, flags, fd, off);
+}
+
+static int first_munmap(void *addr, size_t len_bytes)
+{
+    hs_real_resolve();
+    return hs_real.munmap(addr, len_bytes);
+}
+
+static void *first_mremap(void *addr, size_t old_bytes, size_t new_bytes, int flags, void *new_addr)
+{
+    hs_real_resolve();
+    return hs_real.mremap(addr, old_bytes, new_bytes, flags, new_addr);
+}
+
+static int first_mprotect(void *addr, size_t len_bytes, int prot)
+{
+    hs_real_resolve();
+    return hs_real.mprotect(addr, len_bytes, prot);
+}
+
+static int first_pkey_mprotect(void *addr, size_t len_bytes, int prot, int pkey)
+{
+    hs_real_resolve();
+    return hs_real.pkey_mprotect(addr, len_bytes, prot, pkey);
+}
+
+static int first_brk(void *end)
+{
+    hs_real_resolve();
+    return hs_real.brk(end);
+}
+
+static void *first_sbrk(long change_bytes)
+{
+    hs_real_resolve();
+    return hs_real.sbrk(change_bytes);
+}
+
 struct hs_real hs_real = {
     .malloc = first_malloc,
     .calloc = first_calloc,
@@ -111,6 +154,13 @@ struct hs_real hs_real = {
     .pvalloc = first_pvalloc,
     .dlclose = first_dlclose,
     .prctl = first_prctl,
+    .mmap = first_mmap,
+    .munmap = first_munmap,
+    .mremap = first_mremap,
+    .mprotect = first_mprotect,
+    .pkey_mprotect = first_pkey_mprotect,
+    .brk = first_brk,
+    .sbrk = first_sbrk,
     .syscall = NULL, /* its hook checks for NULL: src/arch/x86_64/entry.S */
 };
 
@@ -299,6 +349,19 @@ static void find_place(const struct link_map *self)
     hs_real.is_from_start = hs_real.is_preloaded || (hs_is_linked_library() && environ == NULL);
 }
 
+/* If the C library has no such function, no program can have called it. */
+static void bind_mapping(void)
+{
+    bind(&hs_real.mmap, "mmap", NULL);
+    bind(&hs_real.munmap, "munmap", NULL);
+    bind(&hs_real.mremap, "mremap", NULL);
+    bind(&hs_real.mprotect, "mprotect", NULL);
+    bind(&hs_real.pkey_mprotect, "pkey_mprotect", NULL);
+    bind(&hs_real.brk, "brk", NULL);
+    bind(&hs_real.sbrk, "sbrk", NULL);
+    hs_allocator_code_find();
+}
+
 static void resolve(void)
 {
     const struct link_map *self = hs_linkmap_self();
@@ -328,6 +391,7 @@ static void resolve(void)
     bind(&hs_real.dlsym, "dlsym", NULL);
     bind(&hs_real.dlvsym, "dlvsym", NULL);
     bind(&hs_real.dlmopen, "dlmopen", NULL);
+    bind_mapping();
     const struct link_map *executable = hs_linkmap_first(), *libc = hs_real_libc();
     hs_real.is_defined_in_program = executable && hs_linkmap_symbol(executable, "malloc") != NULL;
     hs_real.has_own_malloc = hs_real.is_defined_in_program && !detour_of("malloc");

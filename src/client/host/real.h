@@ -59,6 +59,14 @@ struct hs_real {
     /* Another client's library comes first in the loader's order: this one only forwards. */
     bool is_second;
     const struct link_map *other_client; /* the client's other library; NULL: it is not loaded */
+    /* What maps memory: hooks/hooks_mmap.c. */
+    void *(*mmap)(void *, size_t, int, int, int, long);
+    int (*munmap)(void *, size_t);
+    void *(*mremap)(void *, size_t, size_t, int, void *);
+    int (*mprotect)(void *, size_t, int);
+    int (*pkey_mprotect)(void *, size_t, int, int);
+    int (*brk)(void *);
+    void *(*sbrk)(long);
 };
 
 /* Those of this process. */

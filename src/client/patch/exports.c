@@ -78,8 +78,13 @@ static bool write_from(uint32_t first, uint32_t end, bool is_restored)
 
 static bool is_of_allocator(const char *name)
 {
-    return !hs_text_starts_with(name, "dl") && !hs_text_is_same(name, "prctl") &&
-           !hs_text_is_same(name, "syscall");
+    static const char *const others[] = { "prctl",  "syscall",  "mmap",          "mmap64", "munmap",
+                                          "mremap", "mprotect", "pkey_mprotect", "brk",    "sbrk" };
+    bool is_other = hs_text_starts_with(name, "dl");
+    for (unsigned i = 0; i < HS_COUNT_OF(others); i++) {
+        is_other |= hs_text_is_same(name, others[i]);
+    }
+    return !is_other;
 }
 
 /* Do calls of this name that are bound in the usual way reach the same function as those bound to

@@ -44,6 +44,14 @@
     HOOK(dlsym)                                                                                    \
     HOOK(dlvsym)                                                                                   \
     HOOK(dlmopen)                                                                                  \
+    HOOK(mmap)                                                                                     \
+    HOOK(mmap64)                                                                                   \
+    HOOK(munmap)                                                                                   \
+    HOOK(mremap)                                                                                   \
+    HOOK(mprotect)                                                                                 \
+    HOOK(pkey_mprotect)                                                                            \
+    HOOK(brk)                                                                                      \
+    HOOK(sbrk)                                                                                     \
     HOOK(__libc_malloc)                                                                            \
     HOOK(__libc_calloc)                                                                            \
     HOOK(__libc_realloc)                                                                           \

@@ -4,6 +4,7 @@
 #include "client/tables/mapped.h"
 
 #include <stddef.h>
+#include <time.h>
 
 #include "client/host/sandbox.h"
 #include "client/tables/heap_blocks.h"
@@ -15,9 +16,10 @@
 #define HEAP_NAME "mmap"
 
 /* How long a thread tries to get the lock: first without a system call, then letting others run.
- * It is held for some hundred nanoseconds. */
-#define SPINS  200U
-#define YIELDS 20000U
+ * The lock is held for some hundred nanoseconds, unless that thread has no processor. */
+#define SPINS       200U
+#define SPINS_TIGHT 1000000U /* where no other system call may be made */
+#define WAIT_NS     UINT64_C(1000000000)
 
 uint32_t hs_mapped_count; /* of ranges */
 
@@ -48,10 +50,15 @@ static bool try_lock(void)
 static bool lock(void)
 {
     bool is_ours = try_lock();
-    for (unsigned i = 0; !is_ours && i < SPINS + YIELDS; i++) {
-        if (i >= SPINS && !hs_sandbox_is_tight()) {
-            hs_sys_yield();
-        }
+    for (unsigned i = 0; !is_ours && i < (hs_sandbox_is_tight() ? SPINS_TIGHT : SPINS); i++) {
+        is_ours = try_lock();
+    }
+    if (is_ours || hs_sandbox_is_tight()) {
+        return is_ours;
+    }
+    uint64_t end_ns = hs_sys_clock_ns(CLOCK_MONOTONIC) + WAIT_NS;
+    while (!is_ours && hs_sys_clock_ns(CLOCK_MONOTONIC) < end_ns) {
+        hs_sys_yield();
         is_ours = try_lock();
     }
     return is_ours;
@@ -340,7 +347,7 @@ void hs_mapped_open(const struct hs_mapped_origin *origin, uint64_t start_va, ui
 
 void hs_mapped_put_back(struct hs_thread *thread, struct hs_mapped_chain *chain, bool is_reserved)
 {
-    if (chain->first == HS_RANGE_NONE || chain->generation != generation) {
+    if (!hs_mapped_is_current(chain)) {
         return;
     }
     for (uint32_t id = chain->first; id != HS_RANGE_NONE;) {
@@ -363,6 +370,11 @@ void hs_mapped_put_back(struct hs_thread *thread, struct hs_mapped_chain *chain,
         id = next;
     }
     chain->first = HS_RANGE_NONE;
+}
+
+bool hs_mapped_is_current(const struct hs_mapped_chain *chain)
+{
+    return chain->first != HS_RANGE_NONE && chain->generation == generation;
 }
 
 void hs_mapped_drop(struct hs_mapped_chain *chain)

@@ -81,6 +81,9 @@ void hs_mapped_open(const struct hs_mapped_origin *origin, uint64_t start_va, ui
 /* Are the ranges suspect? Then says that they are not any more. */
 bool hs_mapped_take_suspicion(void);
 
+/* Are the pieces of this chain still there? */
+bool hs_mapped_is_current(const struct hs_mapped_chain *chain);
+
 /* --- outside it ------------------------------------------------------------------------------- */
 
 /* Gives the pieces of a chain back: the call has succeeded. */

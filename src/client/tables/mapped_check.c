@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "client/host/sandbox.h"
-#include "client/tables/mapped.h"
 #include "rt/sys.h"
 #include "rt/text.h"
 
@@ -83,19 +82,32 @@ static void close_between(struct hs_thread *thread, uint64_t start_va, uint64_t 
     hs_mapped_put_back(thread, &closed, true);
 }
 
-static void compare(struct hs_thread *thread, const struct line *line, uint64_t *end_va)
+static void open_between(const struct hs_mapped_opener *opener, const struct line *line)
 {
+    uint64_t start_va = line->start_va > opener->start_va ? line->start_va : opener->start_va;
+    uint64_t end_va = line->end_va < opener->end_va ? line->end_va : opener->end_va;
+    if (start_va < end_va) {
+        hs_mapped_open(&opener->origin, start_va, end_va);
+    }
+}
+
+static void compare(const struct hs_mapped_opener *opener, const struct line *line,
+                    uint64_t *end_va)
+{
+    struct hs_thread *thread = opener->origin.thread;
     if (line->end_va <= *end_va || line->start_va >= line->end_va) {
         return; /* the list has changed while it was read */
     }
     remove_between(thread, *end_va, line->is_file ? line->end_va : line->start_va);
     if (!line->is_file && !line->is_open) {
         close_between(thread, line->start_va, line->end_va);
+    } else if (!line->is_file) {
+        open_between(opener, line);
     }
     *end_va = line->end_va;
 }
 
-size_t hs_mapped_check_text(struct hs_thread *thread, const char *text, size_t bytes,
+size_t hs_mapped_check_text(const struct hs_mapped_opener *opener, const char *text, size_t bytes,
                             uint64_t *end_va)
 {
     size_t used = 0;
@@ -103,14 +115,14 @@ size_t hs_mapped_check_text(struct hs_thread *thread, const char *text, size_t b
         struct line line;
         if (text[i] == '\n') {
             parse(text + used, &line);
-            compare(thread, &line, end_va);
+            compare(opener, &line, end_va);
             used = i + 1;
         }
     }
     return used;
 }
 
-void hs_mapped_check(struct hs_thread *thread)
+void hs_mapped_check(const struct hs_mapped_opener *opener)
 {
     static char text[TEXT_BYTES]; /* used under the lock */
     uint64_t end_va = 0;
@@ -122,13 +134,13 @@ void hs_mapped_check(struct hs_thread *thread)
     long got = hs_sys_read((int)fd, text, sizeof(text));
     while (got > 0) {
         bytes += (size_t)got;
-        size_t used = hs_mapped_check_text(thread, text, bytes, &end_va);
+        size_t used = hs_mapped_check_text(opener, text, bytes, &end_va);
         memmove(text, text + used, bytes - used);
         bytes -= used;
         got = bytes < sizeof(text) ? hs_sys_read((int)fd, text + bytes, sizeof(text) - bytes) : 0;
     }
     if (got == 0 && bytes == 0 && end_va != 0) {
-        remove_between(thread, end_va, UINT64_MAX);
+        remove_between(opener->origin.thread, end_va, UINT64_MAX);
     }
     hs_sys_close((int)fd);
 }

@@ -13,13 +13,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "client/tables/thread_state.h"
+#include "client/tables/mapped.h"
 
-/* Reads /proc/self/maps and removes what is not there. */
-void hs_mapped_check(struct hs_thread *thread);
+/* A call that has failed, and may have permitted access to a part of these addresses. */
+struct hs_mapped_opener {
+    struct hs_mapped_origin origin;
+    uint64_t start_va, end_va; /* 0: there is no such call */
+};
 
-/* Removes what contradicts this part of a text in the form of /proc/self/maps, and everything
- * between *end_va and the first mapping of the text. Returns how many bytes it has used up: whole
- * lines. *end_va becomes the end of the last mapping. */
-size_t hs_mapped_check_text(struct hs_thread *thread, const char *text, size_t bytes,
+/* Reads /proc/self/maps and changes what contradicts it. */
+void hs_mapped_check(const struct hs_mapped_opener *opener);
+
+/* Changes what contradicts this part of a text in the form of /proc/self/maps, and removes
+ * everything between *end_va and the first mapping of the text. Returns how many bytes it has used
+ * up: whole lines. *end_va becomes the end of the last mapping. */
+size_t hs_mapped_check_text(const struct hs_mapped_opener *opener, const char *text, size_t bytes,
                             uint64_t *end_va);
