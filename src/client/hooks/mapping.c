@@ -6,12 +6,13 @@
 #include "client/hooks/record_steps.h"
 #include "client/hooks/sampler.h"
 #include "client/host/allocator_code.h"
-#include "client/host/sandbox.h"
+#include "client/host/real.h"
 #include "client/tables/heaps.h"
 #include "client/tables/mapped_check.h"
 #include "client/tables/stacks.h"
 #include "client/thread/call_stack.h"
 #include "client/thread/thread.h"
+#include "fmt/ctl_layout.h"
 
 #define HEAP_NAME "mmap"
 
@@ -22,6 +23,14 @@ struct step {
     uint64_t old_mask;
     bool is_outermost;
 };
+
+/* Is the caller the allocator that serves malloc? If that is a part of the executable, only the
+ * callers' functions tell. */
+static bool is_allocators(const struct step *step, const struct hs_regs *regs)
+{
+    return step->thread && hs_load_relaxed(&heapscope_detours_v1.count) > 0 &&
+           hs_call_stack_has_own(step->thread, regs);
+}
 
 /* May something be recorded now? Begins what is due, as is_ready_inside in heap_report.c. */
 static bool is_ready(void)
@@ -198,9 +207,16 @@ void hs_mapping_add(uint64_t start_va, uint64_t len_bytes, bool is_open, const s
         forget(start_va, len_bytes);
         return;
     }
+    bool is_forgotten = false;
     if (begin(&step)) {
-        add(&step, start_va, end_va, is_open, regs);
+        is_forgotten = is_allocators(&step, regs);
+        if (!is_forgotten) {
+            add(&step, start_va, end_va, is_open, regs);
+        }
         end(&step);
+    }
+    if (is_forgotten) {
+        forget(start_va, len_bytes);
     }
 }
 
@@ -317,7 +333,9 @@ static void open_with(uint64_t start_va, uint64_t len_bytes, const struct hs_reg
         return;
     }
     if (begin(&step)) {
-        open(&step, start_va, end_va, regs);
+        if (!is_allocators(&step, regs)) {
+            open(&step, start_va, end_va, regs);
+        }
         end(&step);
     }
 }

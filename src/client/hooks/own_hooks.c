@@ -196,13 +196,22 @@ static inline __attribute__((always_inline)) bool drop(const struct hs_own_hook 
                                            : hs_sampler_drop(size_bytes);
 }
 
+/* Not a jump: our frame says whose calls of mmap() are made inside (mapping.c). */
+static inline __attribute__((always_inline)) uint64_t call_real(const struct hs_own_hook *hook,
+                                                                ARGS)
+{
+    uint64_t result = hook->real(PASSED);
+    __asm__ volatile("" : "+r"(result));
+    return result;
+}
+
 /* An allocation of `size_bytes`; `old`: the block that it replaces, or 0. */
 static inline __attribute__((always_inline)) uint64_t
 own_take(struct hs_own_hook *hook, uint64_t size_bytes, uint64_t old, ARGS)
 {
     if (hs_likely(old == 0 || !may_have(hook, old)) && !hs_load_relaxed(&hook->does_call) &&
         hs_likely(drop(hook, size_bytes))) {
-        return hook->real(PASSED);
+        return call_real(hook, PASSED);
     }
     return hs_entry_own(arg0, arg1, arg2, arg3, hook);
 }
@@ -212,7 +221,7 @@ own_take_many(struct hs_own_hook *hook, uint64_t count, uint64_t size_bytes, uin
 {
     uint64_t total_bytes;
     if (hs_unlikely(__builtin_mul_overflow(count, size_bytes, &total_bytes))) {
-        return hook->real(PASSED);
+        return call_real(hook, PASSED);
     }
     return own_take(hook, total_bytes, old, PASSED);
 }
@@ -222,7 +231,7 @@ static inline __attribute__((always_inline)) uint64_t own_free(const struct hs_o
     if (hs_unlikely(may_have(hook, arg0))) {
         forget(hook, arg0, NULL);
     }
-    return hook->real(PASSED);
+    return call_real(hook, PASSED);
 }
 
 static inline __attribute__((always_inline)) uint64_t own_move(const struct hs_own_hook *hook,
@@ -231,7 +240,7 @@ static inline __attribute__((always_inline)) uint64_t own_move(const struct hs_o
     if (hs_unlikely(may_have(hook, (uintptr_t)moved_block(kind, arg0, arg1)))) {
         return move(hook, (const uint64_t[6]){ PASSED });
     }
-    return hook->real(PASSED);
+    return call_real(hook, PASSED);
 }
 
 /* `kind` is a compile-time constant. */

@@ -195,6 +195,20 @@ static HS_COLD uint32_t walk_stack(struct hs_thread *thread, const struct hs_reg
     return id;
 }
 
+HS_COLD bool hs_call_stack_has_own(struct hs_thread *thread, const struct hs_regs *regs)
+{
+    struct hs_stack_window window;
+    struct hs_walk *walk = &thread->walk;
+    bool is_found = false;
+    hs_stackmem_window(thread, regs->sp, &window);
+    hs_unwind_walk(&unwinder, regs, false, &window, walk);
+    uint32_t own_id = hs_load_relaxed(&own_frame_id);
+    for (uint32_t i = 0; own_id != HS_ID_NONE && i < walk->frame_count; i++) {
+        is_found |= walk->frames[i] == own_id;
+    }
+    return is_found;
+}
+
 /* Searches the replay table with the whole stack window, then walks. */
 uint32_t hs_call_stack_find_slow(struct hs_thread *thread, const struct hs_regs *regs,
                                  uint64_t generation)

@@ -33,6 +33,10 @@ void hs_call_stack_clear(void);
 /* Called when modules may have gone: unwind rules and replay paths are derived anew. */
 void hs_call_stack_flush(void);
 
+/* Is a function of ours among the callers: does the call come from a function that a hook called?
+ * Walks the stack. Inside the guard. */
+bool hs_call_stack_has_own(struct hs_thread *thread, const struct hs_regs *regs);
+
 /* Slow path of hs_call_stack_find: the first, fast search did not find the stack. */
 uint32_t hs_call_stack_find_slow(struct hs_thread *thread, const struct hs_regs *regs,
                                  uint64_t generation);

@@ -1,0 +1,102 @@
+"""Memory that a program maps itself: the heap `mmap`, with the stack that mapped each range."""
+
+import pathlib
+import subprocess
+
+import pytest
+from conftest import ROOT, clean_env
+from own_allocators import ALL, flags_of
+from resident import need_ptrace
+from truth import behind
+from waiting import wait_until
+
+LIBRARIES = pathlib.Path("/usr/lib/x86_64-linux-gnu")
+MIB = 1 << 20
+
+
+def sites(report, file, *options):
+    """{function: bytes that the program holds in ranges which it mapped}"""
+    found = report(file, "--heap", "mmap", "--top", "all", *options)
+    assert found["heaps"][0]["interval_bytes"] == 1 and not found["losses"], found["losses"]
+    return {row["function"]: row["self"]["bytes"] for row in found["functions_by_self"] if row["self"]["bytes"]}
+
+
+def truth(text):
+    return {line.split()[0]: int(line.split()[1]) for line in text.splitlines() if line.startswith("site_")}
+
+
+@pytest.mark.parametrize("interval", ["1", "4096", "1M"])
+def test_every_range_by_its_stack(run, report, target, interval):
+    """Split, opened by mprotect, moved by mremap, through syscall(): exact at every interval."""
+    done = run([target("mapped")], "-i", interval)
+    assert done.status == 0, done.stdout
+    assert sites(report, done.file) == truth(done.stdout)
+
+
+def test_without_the_heap(run, report, target):
+    done = run([target("mapped")], "--heaps", "libc.malloc")
+    assert done.status == 0 and "mmap" not in {h["name"] for h in report(done.file)["heaps"] if not h.get("is_left_out")}
+
+
+def test_a_program_that_maps_nothing_has_one_heap(run, report, target):
+    done = run([target("peaks"), 1], "-i", "1")
+    assert [heap["name"] for heap in report(done.file)["heaps"]] == ["libc.malloc"]
+
+
+@pytest.mark.parametrize("threads,rounds,steps", [(1, 100, 100), (4, 60, 60)])
+def test_equal_to_what_the_kernel_says(run, target, threads, rounds, steps):
+    """At random, with calls that fail halfway; compared range by range in each round."""
+    program = [target("mappings", "-pthread", f"-I{ROOT / 'src'}"), threads, rounds, steps, 1]
+    done = run(program, timeout=180)
+    assert done.status == 0 and f"{rounds} rounds" in done.stdout, done.stdout
+
+
+def test_children_inherit_ranges(run, report, target):
+    done = run([target("mapped"), "fork"])
+    assert done.status == 0
+    pids = {p["pid"]: p for p in report(done.file)["processes"]}
+    child = next(pid for pid, p in pids.items() if p.get("forked_from_pid"))
+    first = done.stdout.index("site_mapped", 1)
+    assert sites(report, done.file, "--pid", str(child)) == truth(done.stdout[:first])
+    parent = next(pid for pid in pids if pid != child)
+    assert sites(report, done.file, "--pid", str(parent)) == truth(done.stdout[first:])
+
+
+def test_attached(attach, report, target):
+    """What was mapped before is unknown, and may be unmapped."""
+    need_ptrace()
+    with subprocess.Popen([target("mapped"), "wait"], env=clean_env(), stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        session = attach(process.pid)
+        assert session.is_recording, session.said
+        process.stdin.write("go\n")
+        process.stdin.flush()
+        said = [process.stdout.readline() for _ in range(5)]
+        session.stop()
+        process.stdin.write("end\n")
+        process.stdin.flush()
+        assert process.wait(20) == 0
+    assert sites(report, session.file) == truth("".join(said))
+
+
+@pytest.mark.parametrize("library", ["libjemalloc.so.2", "libmimalloc.so.2", "libtcmalloc.so.4",
+                                     "libtcmalloc_minimal.so.4"])
+def test_memory_of_a_preloaded_allocator_is_not_counted(run, report, target, library):
+    if not (LIBRARIES / library).exists():
+        pytest.skip(f"{library} is not installed")
+    done = run(behind(LIBRARIES / library, [target("mapped")]))
+    assert done.status == 0, done.stdout
+    found = sites(report, done.file)
+    assert {name: found.pop(name) for name in truth(done.stdout)} == truth(done.stdout)
+    assert all(name.startswith("libunwind") for name in found), found  # tcmalloc's, which maps for itself
+
+
+@pytest.mark.parametrize("allocator", ["jemalloc"])
+def test_memory_of_an_allocator_in_the_executable_is_not_counted(run, report, target, allocator):
+    """What it maps before the first allocation, in a constructor, is counted."""
+    done = run([target("allocates", *flags_of(allocator))])
+    assert done.status == 0
+    found = sites(report, done.file)
+    assert found.pop("site_mapped") == 3 * MIB
+    assert sum(found.values()) <= 8 * MIB, found

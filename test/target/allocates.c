@@ -1,0 +1,21 @@
+/*
+ * Allocates 60 MiB in small blocks, and maps 3 MiB by itself.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define MIB (1ul << 20)
+
+__attribute__((noinline)) static void *site_mapped(void)
+{
+    return mmap(NULL, 3 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+int main(void)
+{
+    for (unsigned i = 0; i < 30000; i++) {
+        memset(malloc(2048), 1, 2048);
+    }
+    return site_mapped() == MAP_FAILED;
+}
