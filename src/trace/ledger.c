@@ -25,6 +25,7 @@ static const char *const kind_keys[HS_LEDGER_KIND_N] = {
     [HS_LEDGER_FILE] = "file",
     [HS_LEDGER_KERNEL] = "kernel",
     [HS_LEDGER_RECORDER] = "recorder",
+    [HS_LEDGER_MMAP] = "mmap",
 };
 
 const char *hs_ledger_kind_key(uint32_t kind)

@@ -37,6 +37,7 @@ enum hs_ledger_kind {
     HS_LEDGER_FILE,            /* other mapped files */
     HS_LEDGER_KERNEL,          /* mappings that the kernel made: [vdso] */
     HS_LEDGER_RECORDER,        /* heapscope's own */
+    HS_LEDGER_MMAP,            /* what the program has mapped itself: blocks of the heap mmap */
     HS_LEDGER_KIND_N,
 };
 

@@ -38,6 +38,7 @@ static const struct {
     [HS_LEDGER_FILE] = { "mapped files", MAPPINGS, true },
     [HS_LEDGER_KERNEL] = { "pages that the kernel maps into each process", NOT_COUNTED, false },
     [HS_LEDGER_RECORDER] = { "heapscope itself", NOT_COUNTED, false },
+    [HS_LEDGER_MMAP] = { "mapped by the program, with stacks (heap mmap)", MAPPINGS, false },
 };
 
 const char *hs_ledger_words_of(uint32_t kind)

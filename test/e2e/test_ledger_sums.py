@@ -68,9 +68,11 @@ def test_several_processes_in_words(heapscope, family):
 
 
 
-EARLY_PEAK = """import mmap, time
+EARLY_PEAK = """import mmap, os, time
 kept = b"y" * (8 << 20)
-big = mmap.mmap(-1, 40 << 20, flags=mmap.MAP_PRIVATE)
+file = os.memfd_create("x")  # in no heap
+os.truncate(file, 40 << 20)
+big = mmap.mmap(file, 40 << 20)
 for i in range(40):
     big.write(b"x" * (1 << 20))
 time.sleep(1)

@@ -78,6 +78,19 @@ def test_attached(attach, report, target):
         process.stdin.flush()
         assert process.wait(20) == 0
     assert sites(report, session.file) == truth("".join(said))
+    # Of what was mapped before, 2 MiB are left; site_moved has written to one of its 7, site_data to none.
+    lines = {line["kind"]: line for line in report(session.file)["ledger"]["lines"]}
+    assert lines["mmap"]["count"] == 8 and abs(lines["mmap"]["rss_bytes"] - 65 * MIB) <= 16 * 4096
+    assert lines["mmap"]["size_bytes"] == 73 * MIB and lines["anonymous"]["rss_bytes"] >= 2 * MIB
+
+
+def test_resident_memory_of_a_running_program(run, report, target):
+    """Ledgers that are read while it runs know what it has mapped by then."""
+    script = "import mmap, time; m = mmap.mmap(-1, 96 << 20, flags=mmap.MAP_PRIVATE); m.write(b'x' * (96 << 20)); time.sleep(0.6)"
+    done = run(["/usr/bin/python3", "-c", script])
+    assert done.status == 0
+    lines = {line["kind"]: line["rss_bytes"] for line in report(done.file)["ledger"]["lines"]}
+    assert lines["mmap"] >= 96 * MIB and lines.get("anonymous", 0) < 10 * MIB
 
 
 @pytest.mark.parametrize("library", ["libjemalloc.so.2", "libmimalloc.so.2", "libtcmalloc.so.4",

@@ -4,7 +4,7 @@
  *
  *     mappings THREADS ROUNDS STEPS SEED     STEPS of each thread in each round
  *
- * Each thread works in a window of its own at a fixed address, where nobody else maps anything, and
+ * Each thread works in a window of its own at a fixed address, where no other thread maps, and
  * with mappings whose place the kernel chooses. At the end of a round all threads wait, and the
  * first one compares. The records are read where the client has mapped them: the last field of the
  * region's header that is used here has the same place in every version.

@@ -206,7 +206,8 @@ static void *move(const struct mremap_args *args, const struct hs_regs *regs)
         hs_mapping_take((uint64_t)args->new_addr, args->new_bytes, &target);
     }
     void *ptr = real_mremap(args);
-    /* When several mappings move at once (Linux 6.17), what lies behind a gap between them stays. */
+    /* When several mappings move at once (Linux 6.17), what is where a gap between them would move
+     * to stays. */
     settle(&target,
            !has_failed(ptr) && hs_mapping_is_whole(&old, (uint64_t)args->addr, args->old_bytes));
     bool is_same = ptr == args->addr && hs_align_up(args->old_bytes, HS_MAPPED_PAGE_BYTES) ==

@@ -12,6 +12,7 @@
 #include "collect/ledger/glibc_heap.h"
 #include "collect/ledger/glibc_place.h"
 #include "collect/ledger/ledger_lines.h"
+#include "collect/ledger/mmap_blocks.h"
 #include "collect/ledger/pins_make.h"
 #include "collect/ledger/remote_window.h"
 #include "collect/ledger/residency.h"
@@ -25,7 +26,8 @@ struct reading {
     int pagemap_fd;
     struct hs_address_space space;
     struct hs_mapping_claim
-        *claims; /* one for each mapping: what lines of their own contain of it */
+        *claims;                /* one for each mapping: what lines of their own contain of it */
+    struct hs_va_ranges mapped; /* ranges of the heap `mmap`, as recorded */
     struct hs_glibc_heap heap;
     struct hs_thread_stacks stacks;
     struct hs_ledger_lines lines;
@@ -237,6 +239,29 @@ static int add_zeroed_data(struct reading *reading, const struct hs_remote_windo
     return r;
 }
 
+/* Adds a line for what the program has mapped itself. */
+static int add_mapped(struct reading *reading)
+{
+    struct hs_va_ranges ranges = { 0 };
+    struct hs_ledger_line line = { .kind = HS_LEDGER_MMAP };
+    int r = hs_mmap_blocks_clip(&reading->space, &reading->mapped, &ranges);
+    for (size_t i = 0; i < ranges.count && r == 0; i++) {
+        const struct hs_mapping *mapping =
+            hs_address_space_find(&reading->space, ranges.items[i].start_va);
+        const struct hs_mapping_claim *after = &reading->claims[mapping - reading->space.items];
+        struct hs_mapping_claim before = *after;
+        r = look_up(reading, &ranges.items[i]);
+        r = r == 0 ? claim(reading, &ranges.items[i]) : r;
+        line.count++;
+        line.size_bytes += after->size_bytes - before.size_bytes;
+        line.rss_bytes += after->rss_bytes - before.rss_bytes;
+        line.pss_bytes += after->pss_bytes - before.pss_bytes;
+        line.swap_bytes += after->swap_bytes - before.swap_bytes;
+    }
+    hs_va_ranges_deinit(&ranges);
+    return r == 0 && line.count > 0 ? hs_ledger_lines_add(&reading->lines, &line, "") : r;
+}
+
 /* What is found in the process's memory. Without permission to read it, the stacks and the zeroed
  * data are anonymous mappings. */
 static int read_memory(struct reading *reading)
@@ -250,7 +275,8 @@ static int read_memory(struct reading *reading)
                                   &reading->stacks);
     r = r == 0 ? add_zeroed_data(reading, &window) : r;
     hs_remote_window_close(&window);
-    return r == 0 ? read_malloc(reading) : r;
+    r = r == 0 ? read_malloc(reading) : r;
+    return r == 0 ? add_mapped(reading) : r;
 }
 
 /* A process that ended while it was read has given back memory that the ledger has not seen. */
@@ -337,6 +363,8 @@ int hs_ledger_read(pid_t pid, struct hs_region *region, struct hs_ledger **ret_l
     *ret_pins = NULL;
     if (region) {
         read_blocks(&reading, region);
+        /* Without them that memory is among the anonymous mappings. */
+        (void)hs_mmap_blocks_read(region, &reading.mapped);
     }
     int r = read_all(&reading);
     if (r == 0) {
@@ -354,6 +382,7 @@ int hs_ledger_read(pid_t pid, struct hs_region *region, struct hs_ledger **ret_l
         close(reading.pagemap_fd);
     }
     free(reading.claims);
+    hs_va_ranges_deinit(&reading.mapped);
     hs_glibc_heap_deinit(&reading.heap);
     hs_live_blocks_deinit(&reading.blocks);
     hs_used_chunks_deinit(&reading.chunks);

@@ -8,6 +8,7 @@ static const struct {
 } parts[HS_LEDGER_PARTS] = {
     [HS_LEDGER_PART_HELD] = { "malloc_held", "blocks from malloc" },
     [HS_LEDGER_PART_FREE] = { "malloc_free", "memory that malloc keeps free" },
+    [HS_LEDGER_PART_MMAP] = { "mmap", "memory that the program maps itself" },
     [HS_LEDGER_PART_ANONYMOUS] = { "anonymous", "other anonymous mappings" },
     [HS_LEDGER_PART_SHARED] = { "shared", "shared memory" },
     [HS_LEDGER_PART_STACKS] = { "stacks", "stacks" },
@@ -29,6 +30,8 @@ enum hs_ledger_part_kind hs_ledger_part_of(uint32_t kind)
     case HS_LEDGER_MALLOC_CACHED:
     case HS_LEDGER_MALLOC_TOP:
         return HS_LEDGER_PART_FREE;
+    case HS_LEDGER_MMAP:
+        return HS_LEDGER_PART_MMAP;
     case HS_LEDGER_ANONYMOUS:
     case HS_LEDGER_BRK:
     case HS_LEDGER_MALLOC_UNREAD:

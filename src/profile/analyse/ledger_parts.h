@@ -13,6 +13,7 @@
 enum hs_ledger_part_kind {
     HS_LEDGER_PART_HELD, /* blocks that malloc has given to the program */
     HS_LEDGER_PART_FREE, /* free memory that malloc keeps */
+    HS_LEDGER_PART_MMAP, /* what the program maps itself, with stacks */
     HS_LEDGER_PART_ANONYMOUS,
     HS_LEDGER_PART_SHARED,
     HS_LEDGER_PART_STACKS,

@@ -24,6 +24,7 @@ enum hs_rss_cause {
     HS_RSS_ARENAS,    /* malloc keeps more memory free, in more arenas than before */
     HS_RSS_RETAINED,  /* the same, mostly at the ends of arenas */
     HS_RSS_SCATTERED, /* the same, mostly between blocks in use */
+    HS_RSS_MAPPED,    /* what the program maps itself: the heap mmap */
     HS_RSS_ANONYMOUS,
     HS_RSS_SHARED,
     HS_RSS_STACKS,

@@ -1,0 +1,106 @@
+/*
+ * Reading recorded ranges, and comparing them with mappings: see mmap_blocks.h.
+ */
+#include "collect/ledger/mmap_blocks.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/region/region_reader.h"
+#include "rt/atomic.h"
+
+#define HEAP_NAME "mmap"
+
+/* The heap's id; 0: there is none (heap 0 is malloc's). */
+static int find_heap(const struct hs_region *region)
+{
+    struct hs_heap_v2 *heaps = calloc(HS_REGION_HEAPS, sizeof(heaps[0]));
+    int found = 0, count = heaps ? hs_region_read_heaps(region, heaps) : 0;
+    for (int i = 1; i < count && found == 0; i++) {
+        found = strncmp(heaps[i].name, HEAP_NAME, sizeof(heaps[i].name)) == 0 ? i : 0;
+    }
+    free(heaps);
+    return found;
+}
+
+static int add_records(const struct hs_region_map *records, const struct hs_region_map *stacks,
+                       uint8_t heap_id, struct hs_va_ranges *ranges)
+{
+    int r = 0;
+    for (uint64_t i = 0; i < records->count && r == 0; i++) {
+        const struct hs_record_v1 *record = hs_region_map_at(records, i);
+        /* ORDER record: as in record_scan.c. A record that changes meanwhile is left out. */
+        uint64_t word = hs_load_acquire(&record->word);
+        uint64_t start_va = hs_load_acquire(&record->addr);
+        uint64_t size_bytes = HS_RECORD_SIZE(hs_load_acquire(&record->size_thread));
+        uint32_t stack_id = hs_load_acquire(&record->stack_id);
+        if (HS_RECORD_STATE(word) != HS_RECORD_ALIVE || hs_load_relaxed(&record->word) != word ||
+            stack_id >= stacks->count || start_va + size_bytes <= start_va) {
+            continue;
+        }
+        const struct hs_stack_v1 *stack = hs_region_map_at(stacks, stack_id);
+        if (hs_load_relaxed(&stack->heap_id) == heap_id) {
+            r = hs_va_ranges_add(ranges, start_va, start_va + size_bytes);
+        }
+    }
+    return r;
+}
+
+int hs_mmap_blocks_read(const struct hs_region *region, struct hs_va_ranges *ret_ranges)
+{
+    struct hs_region_map records = { 0 }, stacks = { 0 };
+    struct hs_region now = *region; /* its counts as of now */
+    int r = region->fd >= 0 ? hs_region_refresh(&now) : 0;
+    int heap_id = region->fd >= 0 && r == 0 ? find_heap(&now) : 0;
+    if (heap_id == 0) {
+        return r;
+    }
+    r = r == 0 ? hs_region_map_section(&now, HS_SECTION_STACKS, &stacks) : r;
+    r = r == 0 ? hs_region_map_section(&now, HS_SECTION_RECORDS, &records) : r;
+    r = r == 0 ? add_records(&records, &stacks, (uint8_t)heap_id, ret_ranges) : r;
+    hs_region_unmap(&records);
+    hs_region_unmap(&stacks);
+    return r;
+}
+
+static int compare_starts(const void *a, const void *b)
+{
+    const struct hs_va_range *x = a, *y = b;
+    return x->start_va < y->start_va ? -1 : x->start_va > y->start_va;
+}
+
+static bool is_anonymous(const struct hs_address_space *space, const struct hs_mapping *mapping)
+{
+    const char *path = hs_mapping_path(space, mapping);
+    return mapping->inode == 0
+               ? path[0] == '\0' || strncmp(path, "[anon", 5) == 0 || strcmp(path, "[heap]") == 0
+               : strncmp(path, "/dev/zero", 9) == 0 || strncmp(path, "/anon_hugepage", 14) == 0;
+}
+
+int hs_mmap_blocks_clip(const struct hs_address_space *space, const struct hs_va_ranges *recorded,
+                        struct hs_va_ranges *ret_ranges)
+{
+    uint64_t done_va = 0;
+    size_t i = 0;
+    int r = 0;
+    qsort(recorded->items, recorded->count, sizeof(recorded->items[0]), compare_starts);
+    for (size_t n = 0; n < recorded->count && r == 0; n++) {
+        const struct hs_va_range *range = &recorded->items[n];
+        uint64_t from_va = range->start_va > done_va ? range->start_va : done_va;
+        while (i < space->count && space->items[i].end_va <= from_va) {
+            i++;
+        }
+        for (size_t at = i;
+             at < space->count && space->items[at].start_va < range->end_va && r == 0; at++) {
+            const struct hs_mapping *mapping = &space->items[at];
+            uint64_t start_va = mapping->start_va > from_va ? mapping->start_va : from_va;
+            uint64_t end_va = mapping->end_va < range->end_va ? mapping->end_va : range->end_va;
+            if (start_va < end_va && is_anonymous(space, mapping)) {
+                r = hs_va_ranges_add(ret_ranges, start_va, end_va);
+            }
+        }
+        done_va = range->end_va > done_va ? range->end_va : done_va;
+    }
+    return r;
+}
