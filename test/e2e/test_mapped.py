@@ -5,10 +5,9 @@ import subprocess
 
 import pytest
 from conftest import ROOT, clean_env
-from own_allocators import ALL, flags_of
+from own_allocators import flags_of
 from resident import need_ptrace
 from truth import behind
-from waiting import wait_until
 
 LIBRARIES = pathlib.Path("/usr/lib/x86_64-linux-gnu")
 MIB = 1 << 20
@@ -91,6 +90,18 @@ def test_resident_memory_of_a_running_program(run, report, target):
     assert done.status == 0
     lines = {line["kind"]: line["rss_bytes"] for line in report(done.file)["ledger"]["lines"]}
     assert lines["mmap"] >= 96 * MIB and lines.get("anonymous", 0) < 10 * MIB
+
+
+@pytest.mark.parametrize("interval", ["1", "4096"])
+@pytest.mark.parametrize("mode", ["signals", "vfork", "cancel", "forks"])
+def test_harmless(same, target, mode, interval):
+    """Handlers that map memory inside our code, children of vfork, cancelled threads, forks of one thread of many."""
+    same([target("maps_oddly", "-pthread"), mode], interval)
+
+
+@pytest.mark.parametrize("kib", [65536, 131072])
+def test_harmless_without_address_space(same, target, kib):
+    same(["sh", "-c", f'ulimit -v {kib}; exec "$0" limit', target("maps_oddly", "-pthread")], "4096")
 
 
 @pytest.mark.parametrize("library", ["libjemalloc.so.2", "libmimalloc.so.2", "libtcmalloc.so.4",
