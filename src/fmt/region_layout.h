@@ -233,6 +233,9 @@ struct hs_region_header_v2 {
     struct hs_section_v1 sections[HS_SECTION_N];
 };
 
+/* The heap of what the program maps itself. Its blocks are ranges of addresses. */
+#define HS_HEAP_NAME_MMAP "mmap"
+
 /* Flags of a heap. */
 enum hs_heap_flag {
     HS_HEAP_NAMED = 1U << 0,  /* set last: the element is whole */

@@ -16,7 +16,9 @@
 #include "client/life/lifecycle.h"
 #include "client/life/named_snapshot.h"
 #include "client/tables/heap_blocks.h"
+#include "client/tables/heap_peak.h"
 #include "client/tables/heaps.h"
+#include "client/tables/mapped_reserve.h"
 #include "client/tables/stacks.h"
 #include "client/thread/call_stack.h"
 #include "client/thread/heap_countdown.h"
@@ -108,6 +110,9 @@ static enum hs_loss record(struct hs_thread *thread, uint8_t heap_id, uint64_t i
     enum hs_loss loss = hs_heap_blocks_insert(thread, heap_id, &block);
     if (loss != HS_LOSS_N) {
         return hs_record_reason_of(loss);
+    }
+    if (!hs_heap_peak_is_own(hs_heaps_element(heap_id)) && hs_mapped_reserve_may_be_at(id)) {
+        hs_mapped_reserve_note(thread, id, size_bytes);
     }
     hs_stack_add(totals, size_bytes, sample->hits, sample->interval_bytes);
     thread->block->sample_count++;

@@ -14,8 +14,6 @@
 #include "client/thread/thread.h"
 #include "fmt/ctl_layout.h"
 
-#define HEAP_NAME "mmap"
-
 /* A step of ours: inside the guard and the lock. */
 struct step {
     struct hs_frame_marker mark;
@@ -203,7 +201,7 @@ void hs_mapping_add(uint64_t start_va, uint64_t len_bytes, bool is_open, const s
     if (end_va == 0 || !is_ready()) {
         return;
     }
-    if (!hs_heaps_is_wanted(HEAP_NAME) || hs_allocator_code_has(regs->pc)) {
+    if (!hs_heaps_is_wanted(HS_HEAP_NAME_MMAP) || hs_allocator_code_has(regs->pc)) {
         forget(start_va, len_bytes);
         return;
     }
@@ -278,7 +276,7 @@ void hs_mapping_add_moved(const struct hs_mapped_chain *old, const struct hs_map
                           const struct hs_regs *regs)
 {
     struct step step;
-    bool is_followed = old->first != HS_RANGE_NONE && hs_heaps_is_wanted(HEAP_NAME) &&
+    bool is_followed = old->first != HS_RANGE_NONE && hs_heaps_is_wanted(HS_HEAP_NAME_MMAP) &&
                        !hs_allocator_code_has(regs->pc);
     if (!is_followed && !moved->is_fixed) {
         forget(moved->to_va, moved->new_bytes);
@@ -329,7 +327,7 @@ static void open_with(uint64_t start_va, uint64_t len_bytes, const struct hs_reg
     if (end_va == 0 || !hs_mapped_has_any() || !is_ready()) {
         return;
     }
-    if (!hs_heaps_is_wanted(HEAP_NAME) || hs_allocator_code_has(regs->pc)) {
+    if (!hs_heaps_is_wanted(HS_HEAP_NAME_MMAP) || hs_allocator_code_has(regs->pc)) {
         return;
     }
     if (begin(&step)) {

@@ -42,9 +42,11 @@
 #include <time.h>
 
 #include "client/hooks/record_steps.h"
+#include "client/host/allocator_code.h"
 #include "client/life/bind.h"
 #include "client/life/fork.h"
 #include "client/life/lifecycle.h"
+#include "client/tables/mapped_reserve.h"
 #include "client/tables/modules.h"
 #include "client/tables/region.h"
 #include "client/tables/stacks.h"
@@ -133,6 +135,9 @@ static inline enum hs_loss record(struct hs_thread *thread, const void *ptr, siz
     enum hs_loss loss = hs_live_insert_at(thread, slot, &block);
     if (hs_unlikely(loss != HS_LOSS_N)) {
         return hs_record_reason_of(loss);
+    }
+    if (hs_unlikely(hs_allocator_is_foreign) && hs_mapped_reserve_may_be_at(block.addr)) {
+        hs_mapped_reserve_note(thread, block.addr, size_bytes);
     }
     hs_stack_add(totals, size_bytes, sample->hits, sample->interval_bytes);
     thread->block->sample_count++;

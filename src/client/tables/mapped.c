@@ -9,11 +9,10 @@
 #include "client/host/sandbox.h"
 #include "client/tables/heap_blocks.h"
 #include "client/tables/heaps.h"
+#include "client/tables/mapped_reserve.h"
 #include "client/tables/stacks.h"
 #include "rt/check.h"
 #include "rt/sys.h"
-
-#define HEAP_NAME "mmap"
 
 /* How long a thread tries to get the lock: first without a system call, then letting others run.
  * The lock is held for some hundred nanoseconds, unless that thread has no processor. */
@@ -142,7 +141,7 @@ uint8_t hs_mapped_heap(void)
 uint8_t hs_mapped_make_heap(void)
 {
     if (heap_id == 0) {
-        heap_id = hs_heaps_add(HEAP_NAME, HS_HEAP_EXACT, 0);
+        heap_id = hs_heaps_add(HS_HEAP_NAME_MMAP, HS_HEAP_EXACT, 0);
     }
     return heap_id;
 }
@@ -160,6 +159,7 @@ static void insert(struct hs_thread *thread, struct hs_range *range, uint64_t ep
         .epoch = epoch,
     };
     enum hs_loss loss = thread ? hs_heap_blocks_insert(thread, heap_id, &block) : HS_LOSS_REENTRANT;
+    hs_mapped_reserve_forget(range->start_va, range->end_va);
     range->kind = HS_RANGE_MEMORY;
     if (loss != HS_LOSS_N) {
         range->kind = HS_RANGE_UNRECORDED;
@@ -288,6 +288,30 @@ void hs_mapped_take(struct hs_thread *thread, uint64_t start_va, uint64_t end_va
     take_if(thread, start_va, end_va, true, chain);
 }
 
+/* --- reserves --------------------------------------------------------------------------------- */
+
+void hs_mapped_make_reserve(struct hs_thread *thread, uint64_t start_va, uint64_t end_va)
+{
+    uint32_t id = hs_ranges_find(start_va);
+    struct hs_range *range = id == HS_RANGE_NONE ? NULL : hs_range_at(id);
+    uint64_t unused;
+    if (range && range->start_va <= start_va && range->end_va >= end_va &&
+        remove_block(thread, range, &unused)) {
+        range->kind = HS_RANGE_UNRECORDED;
+    }
+}
+
+bool hs_mapped_has_block(uint64_t start_va, uint64_t end_va)
+{
+    bool is_found = false;
+    for (uint32_t id = hs_ranges_find(start_va);
+         !is_found && id != HS_RANGE_NONE && hs_range_at(id)->start_va < end_va;
+         id = hs_ranges_next(id)) {
+        is_found = hs_range_at(id)->kind == HS_RANGE_MEMORY;
+    }
+    return is_found;
+}
+
 /* --- adding ----------------------------------------------------------------------------------- */
 
 static void drop_old(struct hs_thread *thread, uint64_t start_va, uint64_t end_va)
@@ -393,6 +417,7 @@ void hs_mapped_drop(struct hs_mapped_chain *chain)
 void hs_mapped_clear(void)
 {
     hs_ranges_clear();
+    hs_mapped_reserve_forget(0, UINT64_MAX);
     generation++;
     pending = HS_RANGE_NONE;
     is_suspect = false;

@@ -8,6 +8,11 @@
  * back. If a piece is cut from a range, the range's other parts stay as blocks of their own, with
  * the stack and the age of the range.
  *
+ * Reserves. Another primary heap can have blocks in memory that the program has mapped, because the
+ * program, or a library, has an allocator that takes its memory with mmap. A range in which another
+ * heap has recorded a block is therefore that heap's reserve, and no block of `mmap` any more: it
+ * counts as freed, so that no byte is in two heaps. mapped_reserve.h finds these ranges.
+ *
  * Totals. A block that is recorded again because it was cut counts neither as freed nor as
  * allocated. If a range is split, its stack has one block more, and no byte.
  *
@@ -77,6 +82,12 @@ void hs_mapped_put_back(struct hs_thread *thread, struct hs_mapped_chain *chain,
 
 /* Turns ranges without access in [start_va, end_va) into memory. */
 void hs_mapped_open(const struct hs_mapped_origin *origin, uint64_t start_va, uint64_t end_va);
+
+/* Another heap has a block at [start_va, end_va): the range around it is that heap's reserve. */
+void hs_mapped_make_reserve(struct hs_thread *thread, uint64_t start_va, uint64_t end_va);
+
+/* Has any range in [start_va, end_va) a block? */
+bool hs_mapped_has_block(uint64_t start_va, uint64_t end_va);
 
 /* Are the ranges suspect? Then says that they are not any more. */
 bool hs_mapped_take_suspicion(void);

@@ -27,9 +27,11 @@
 
 /* What a range is. */
 enum hs_range_kind {
-    HS_RANGE_RESERVED,   /* no access is permitted: it takes address space, but is no memory yet */
-    HS_RANGE_MEMORY,     /* a block of the heap is recorded for it */
-    HS_RANGE_UNRECORDED, /* memory whose block could not be recorded, which was counted */
+    HS_RANGE_RESERVED, /* no access is permitted: it takes address space, but is no memory yet */
+    HS_RANGE_MEMORY,   /* a block of the heap is recorded for it */
+    /* memory without a block: it could not be recorded, which was counted, or it is the reserve of
+     * another heap */
+    HS_RANGE_UNRECORDED,
 };
 
 /* A range; its id is its place in the table of nodes. */
