@@ -25,8 +25,10 @@
 /* A resident set that changed by 1/8 is a reason to read, if the newest ledger is so old that
  * reading takes 1/16 of the time, and is older than 1/6 of what was watched of the process. */
 #define CHANGED_SHARE 8U
-#define COST_FACTOR   16U
-#define AGE_SHARE     6U
+/* A ledger whose lines differ from the whole by more than this share is another reason. */
+#define UNSTEADY_SHARE 64U
+#define COST_FACTOR    16U
+#define AGE_SHARE      6U
 /* A snapshot reads a doubtful ledger again, and believes the last one. */
 #define TRIES_MAX 3
 /* Scheduled snapshots share a ledger, at least so long that reading takes 1/20 of the time. */
@@ -105,11 +107,23 @@ static bool may_follow(const struct hs_ledger_watch *watch, uint64_t now_ns)
     return now_ns >= watch->last->time_mono_ns + (least_ns < PERIOD_NS ? least_ns : PERIOD_NS);
 }
 
+/* Did so much change while the ledger was read that its lines do not add up? */
+static bool is_unsteady(const struct hs_ledger *ledger)
+{
+    uint64_t sum_bytes = 0;
+    for (uint32_t i = 0; i < ledger->line_count; i++) {
+        sum_bytes += ledger->lines[i].rss_bytes;
+    }
+    uint64_t by_bytes = sum_bytes > ledger->rss_bytes ? sum_bytes - ledger->rss_bytes
+                                                      : ledger->rss_bytes - sum_bytes;
+    return by_bytes > ledger->rss_bytes / UNSTEADY_SHARE;
+}
+
 static bool has_changed(const struct hs_ledger_watch *watch, uint64_t rss_bytes)
 {
     uint64_t last_bytes = watch->last->rss_bytes;
     uint64_t by_bytes = rss_bytes > last_bytes ? rss_bytes - last_bytes : last_bytes - rss_bytes;
-    return rss_bytes != 0 && by_bytes > last_bytes / CHANGED_SHARE;
+    return rss_bytes != 0 && (by_bytes > last_bytes / CHANGED_SHARE || is_unsteady(watch->last));
 }
 
 static uint64_t next_look_ns(const struct hs_ledger_watch *watch, uint64_t now_ns)
