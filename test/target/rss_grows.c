@@ -101,13 +101,25 @@ static void arenas(void)
     pthread_barrier_wait(&all_there);
 }
 
-static void map(int flags)
+static char *mapped_early; /* before heapscope is attached */
+
+static void share(void)
 {
-    char *p = mmap(NULL, 12 * MIB, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
+    int fd = memfd_create("shared", 0);
+    char *p = mmap(NULL, 12 * MIB, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (fd < 0 || ftruncate(fd, 12 * MIB) < 0 || p == MAP_FAILED) {
+        fail("memfd_create");
+    }
+    memset(p, 1, 12 * MIB);
+}
+
+static char *map(void)
+{
+    char *p = mmap(NULL, 12 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) {
         fail("mmap");
     }
-    memset(p, 1, 12 * MIB);
+    return p;
 }
 
 static void *deep_thread(void *arg)
@@ -162,8 +174,12 @@ static void act(const char *word)
         retain_more();
     } else if (strcmp(word, "arenas") == 0) {
         arenas();
-    } else if (strcmp(word, "anonymous") == 0 || strcmp(word, "shared") == 0) {
-        map(word[0] == 'a' ? MAP_PRIVATE : MAP_SHARED);
+    } else if (strcmp(word, "mapped") == 0) {
+        memset(map(), 1, 12 * MIB);
+    } else if (strcmp(word, "anonymous") == 0) {
+        memset(mapped_early, 1, 12 * MIB);
+    } else if (strcmp(word, "shared") == 0) {
+        share();
     } else if (strcmp(word, "stacks") == 0) {
         stacks();
     } else if (strcmp(word, "files") == 0) {
@@ -177,6 +193,7 @@ int main(int argc, char **argv)
 {
     char word[64];
     path = argc > 1 ? argv[1] : "";
+    mapped_early = map();
     setbuf(stdin, NULL);
     printf("ready\n");
     fflush(stdout);
