@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collect/ledger/mmap_blocks.h"
 #include "collect/region/capture.h"
 #include "region_writer.h"
 
@@ -43,6 +44,19 @@ static void check(const struct hs_snapshot *snap)
     }
 }
 
+static void read_mapped(const struct hs_region *region)
+{
+    struct hs_mmap_blocks blocks = { 0 };
+    if (hs_mmap_blocks_read(region, &blocks) == 0) {
+        for (size_t i = 0; i < blocks.count; i++) {
+            if (blocks.items[i].start_va >= blocks.items[i].end_va) {
+                abort();
+            }
+        }
+    }
+    hs_mmap_blocks_deinit(&blocks);
+}
+
 static void capture(const struct region_writer *w, bool is_dead)
 {
     struct hs_region region;
@@ -56,6 +70,7 @@ static void capture(const struct region_writer *w, bool is_dead)
         check(snap);
         hs_snapshot_free(snap);
     }
+    read_mapped(&region);
     hs_region_close(&region);
 }
 
@@ -82,6 +97,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     w.header->sections[HS_SECTION_RECORDS].count = 64;
     player_birth(&p, stack, 5000, 0);
     player_birth(&p, stack + 1, 50, 1);
+    struct hs_stack_v1 *mapped = region_writer_at(&w, HS_SECTION_STACKS, stack + 2);
+    mapped->heap_id = region_writer_heap(&w, HS_HEAP_NAME_MMAP, HS_HEAP_EXACT);
+    player_birth(&p, stack + 2, 8192, 0);
     patch(&w, data, size);
     capture(&w, false);
     capture(&w, true);

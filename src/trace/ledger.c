@@ -51,13 +51,19 @@ struct hs_ledger *hs_ledger_copy(const struct hs_ledger *ledger)
 {
     struct hs_ledger *copy = malloc(sizeof(*copy));
     struct hs_ledger_line *lines = calloc((size_t)ledger->line_count + 1, sizeof(lines[0]));
-    if (!copy || !lines) {
+    struct hs_ledger_stack *stacks = calloc((size_t)ledger->stack_count + 1, sizeof(stacks[0]));
+    if (!copy || !lines || !stacks) {
         free(copy);
         free(lines);
+        free(stacks);
         return NULL;
     }
     *copy = *ledger;
     copy->lines = lines;
+    copy->stacks = stacks;
+    for (uint32_t i = 0; i < ledger->stack_count; i++) {
+        stacks[i] = ledger->stacks[i];
+    }
     for (uint32_t i = 0; i < ledger->line_count; i++) {
         lines[i] = ledger->lines[i];
         lines[i].name = strdup(ledger->lines[i].name);
@@ -77,6 +83,7 @@ void hs_ledger_free(struct hs_ledger *ledger)
             free(ledger->lines[i].name);
         }
         free(ledger->lines);
+        free(ledger->stacks);
         free(ledger);
     }
 }

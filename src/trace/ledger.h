@@ -49,6 +49,17 @@ struct hs_ledger_line {
     uint64_t rss_bytes, pss_bytes, swap_bytes;
 };
 
+/* A stack that mapped memory, of those of the line HS_LEDGER_MMAP. */
+struct hs_ledger_stack {
+    uint32_t stack_id; /* of the snapshot */
+    uint64_t count;    /* of ranges */
+    uint64_t size_bytes;
+    uint64_t rss_bytes, swap_bytes;
+};
+
+/* A ledger has at most so many stacks: those with the most resident bytes. */
+#define HS_LEDGER_STACKS_MAX 1024U
+
 /* Why malloc's memory is not divided into lines. */
 enum hs_ledger_malloc {
     HS_LEDGER_MALLOC_READ,
@@ -71,6 +82,8 @@ struct hs_ledger {
     uint64_t trim_bytes; /* of the resident bytes, malloc_trim(3) would give back so many */
     struct hs_ledger_line *lines; /* the largest first */
     uint32_t line_count;
+    struct hs_ledger_stack *stacks; /* those with the most resident bytes first */
+    uint32_t stack_count;
 };
 
 /* The name of a kind in JSON and SQL: "malloc_used". */

@@ -8,7 +8,8 @@
 
 #include "rt/base.h"
 
-#define COLUMN_COUNT 6U /* of which `kind` has narrower numbers */
+#define COLUMN_COUNT       6U /* of which `kind` has narrower numbers */
+#define STACK_COLUMN_COUNT 5U
 
 static int fill(const struct hs_ledger *ledger, bool is_rss_peak, Hs__Pb__HsLedger *out,
                 uint64_t **ret_numbers, char ***ret_names)
@@ -63,6 +64,37 @@ static int fill(const struct hs_ledger *ledger, bool is_rss_peak, Hs__Pb__HsLedg
     return 0;
 }
 
+/* Fills in the stacks. Those that the snapshot does not have are left out. */
+static int fill_stacks(const struct hs_writer_dump *dump, const struct hs_ledger *ledger,
+                       Hs__Pb__HsLedger *out, uint64_t **ret_numbers)
+{
+    size_t capacity = ledger->stack_count, count = 0;
+    uint64_t *numbers = calloc(capacity * STACK_COLUMN_COUNT + 1, sizeof(numbers[0]));
+    *ret_numbers = numbers;
+    if (!numbers) {
+        return -ENOMEM;
+    }
+    out->stack_callstack_iid = numbers;
+    out->stack_count = numbers + capacity;
+    out->stack_size_bytes = numbers + 2 * capacity;
+    out->stack_rss_bytes = numbers + 3 * capacity;
+    out->stack_swap_bytes = numbers + 4 * capacity;
+    for (size_t i = 0; i < capacity; i++) {
+        const struct hs_ledger_stack *stack = &ledger->stacks[i];
+        uint64_t iid = hs_writer_callstack_iid(dump, stack->stack_id);
+        if (iid != 0) {
+            out->stack_callstack_iid[count] = iid;
+            out->stack_count[count] = stack->count;
+            out->stack_size_bytes[count] = stack->size_bytes;
+            out->stack_rss_bytes[count] = stack->rss_bytes;
+            out->stack_swap_bytes[count++] = stack->swap_bytes;
+        }
+    }
+    out->n_stack_callstack_iid = out->n_stack_count = out->n_stack_size_bytes = count;
+    out->n_stack_rss_bytes = out->n_stack_swap_bytes = count;
+    return 0;
+}
+
 int hs_writer_ledgers_fill(const struct hs_writer_dump *dump, struct hs_ledger_packets *packets,
                            Hs__Pb__HsDump *out)
 {
@@ -78,6 +110,9 @@ int hs_writer_ledgers_fill(const struct hs_writer_dump *dump, struct hs_ledger_p
         if (ledgers[i]) {
             int r = fill(ledgers[i], i == 1, &packets->ledgers[i], &packets->numbers[i],
                          &packets->names[i]);
+            r = r < 0 ? r
+                      : fill_stacks(dump, ledgers[i], &packets->ledgers[i],
+                                    &packets->stack_numbers[i]);
             if (r < 0) {
                 return r;
             }
@@ -93,5 +128,6 @@ void hs_ledger_packets_deinit(struct hs_ledger_packets *packets)
     for (size_t i = 0; i < HS_COUNT_OF(packets->ledgers); i++) {
         free(packets->numbers[i]);
         free(packets->names[i]);
+        free(packets->stack_numbers[i]);
     }
 }

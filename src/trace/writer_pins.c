@@ -23,11 +23,9 @@ static size_t put_rows(const struct hs_writer_dump *dump, struct hs_pin_packet *
     const struct hs_pinned_pages *pins = dump->snap->pins;
     size_t count = 0;
     for (uint32_t i = 0; i < pins->stack_count && count < HS_PIN_STACKS_MAX; i++) {
-        uint32_t id = pins->stacks[i].stack_id;
-        uint32_t idx = id < dump->snap->stack_count ? dump->stack_idx[id] : UINT32_MAX;
-        /* A stack can be newer than the snapshot. */
-        if (idx != UINT32_MAX) {
-            put_row(packet, count++, dump->process->stacks.keys[idx].lo, &pins->stacks[i]);
+        uint64_t iid = hs_writer_callstack_iid(dump, pins->stacks[i].stack_id);
+        if (iid != 0) {
+            put_row(packet, count++, iid, &pins->stacks[i]);
         }
     }
     return count;

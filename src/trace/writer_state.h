@@ -141,6 +141,14 @@ struct hs_writer_dump {
     struct hs_dump_row *rows; /* by index in process->written */
 };
 
+/* The iid of a stack's callstack in the file. 0: the dump does not have it, because the stack is
+ * newer than the snapshot or was left out. */
+static inline uint64_t hs_writer_callstack_iid(const struct hs_writer_dump *dump, uint32_t stack_id)
+{
+    uint32_t idx = stack_id < dump->snap->stack_count ? dump->stack_idx[stack_id] : UINT32_MAX;
+    return idx == UINT32_MAX ? 0 : dump->process->stacks.keys[idx].lo;
+}
+
 /* Writes the varint encoding of a value, at most 10 bytes, and returns its length. */
 static inline size_t hs_put_varint(uint8_t *out, uint64_t value)
 {

@@ -146,6 +146,7 @@ int hs_report_write(const struct hs_profile *profile, const struct hs_report_opt
             hs_report_write_health(&report);
         } else if (options->form == HS_REPORT_RSS) {
             err = hs_report_write_ledger(&report);
+            err = err ? err : hs_report_write_mapped(&report);
             err = err ? err : hs_report_write_pins(&report);
         } else {
             hs_report_write_named(&report);

@@ -17,25 +17,59 @@
 #include "profile/analyse/heap_sums.h"
 #include "rt/base.h"
 #include "util/json.h"
+#include "util/utf8.h"
 #include "view/report_parts.h"
 
 /* Of more heaps, the table has this many, the largest; --top all shows all. */
 #define HEAPS_LISTED 20U
 
+uint64_t hs_report_sampled_interval(const struct hs_report *report, struct hs_buf *exact)
+{
+    struct hs_heap_sum *sums;
+    uint32_t count;
+    uint64_t least_bytes = 0;
+    if (hs_heap_sums_of(&report->selection, &sums, &count) < 0) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const struct hs_heap_sum *sum = &sums[i];
+        if (sum->is_counted && sum->interval_max_bytes == 1) {
+            const char *name = hs_profile_string(report->profile, sum->name);
+            hs_buf_str(exact, hs_buf_text(exact)[0] ? ", " : "");
+            hs_utf8_write(exact, name, strlen(name));
+        } else if (sum->is_counted && (least_bytes == 0 || sum->interval_min_bytes < least_bytes)) {
+            least_bytes = sum->interval_min_bytes;
+        }
+    }
+    free(sums);
+    return least_bytes;
+}
+
+/* Can a heap that is added up lie in another one that is? What the program maps itself is no
+ * malloc's memory. */
+static bool may_overlap(const struct hs_report *report)
+{
+    struct hs_heap_sum *sums;
+    uint32_t count, counted = 0, registered = 0;
+    if (hs_heap_sums_of(&report->selection, &sums, &count) < 0) {
+        return false;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const char *name = hs_profile_string(report->profile, sums[i].name);
+        counted += sums[i].is_counted;
+        registered += sums[i].is_counted && strcmp(name, HS_PROFILE_HEAP_MALLOC) != 0 &&
+                      strcmp(name, HS_PROFILE_HEAP_MMAP) != 0;
+    }
+    free(sums);
+    return counted > 1 && registered > 0;
+}
+
 void hs_report_write_heap_words(struct hs_report *report)
 {
     struct hs_buf text = HS_BUF_INIT;
-    struct hs_heap_sum *sums;
-    uint32_t count, counted = 0;
-    if (hs_heap_sums_of(&report->selection, &sums, &count) == 0) {
-        for (uint32_t i = 0; i < count; i++) {
-            counted += sums[i].is_counted;
-        }
-        free(sums);
-    }
     if (hs_heap_sums_describe(&report->selection, &text) > 1) {
         /* Only of registered heaps it is known where their memory comes from. */
-        hs_buf_str(&text, counted > 1
+        hs_buf_str(&text, may_overlap(report)
                               ? "; memory that one added heap takes from another is counted in both"
                               : "");
         hs_report_write_wrapped(report, "  ", hs_buf_text(&text));

@@ -15,7 +15,6 @@
 #include "view/report_parts.h"
 
 #define FUNCTIONS_LISTED 5U
-#define MALLOC_HEAP      "libc.malloc"
 
 /* Finds what is live in malloc's heap. False: the selection does not have it. */
 static bool live_of_malloc(const struct hs_report *report, struct hs_figure *ret_live)
@@ -28,7 +27,7 @@ static bool live_of_malloc(const struct hs_report *report, struct hs_figure *ret
     }
     for (uint32_t i = 0; i < count && !is_found; i++) {
         const char *name = hs_profile_string(report->profile, sums[i].name);
-        is_found = strcmp(name, MALLOC_HEAP) == 0;
+        is_found = strcmp(name, HS_PROFILE_HEAP_MALLOC) == 0;
         *ret_live = hs_figure_of(&sums[i].live, false);
     }
     free(sums);

@@ -284,6 +284,7 @@ int hs_report_write_json(struct hs_report *report)
     hs_json_kv_double(&json, "duration_seconds", seconds(s->start_ns, s->end_ns));
     err = err ? err : hs_report_json_heaps(s, &json);
     err = err ? err : hs_report_json_ledger(report, &json);
+    err = err ? err : hs_report_json_mapped(report, &json);
     err = err ? err : hs_report_json_pins(report, &json);
     hs_json_key(&json, "processes");
     hs_json_open(&json, '[');

@@ -45,6 +45,12 @@ void hs_report_write_processes(struct hs_report *report);
 
 /* report_heaps.c: says which heaps the figures contain; nothing when there is only one */
 void hs_report_write_heap_words(struct hs_report *report);
+/*
+ * The narrowest interval among the counted heaps that are sampled, and, appended to `exact`, the
+ * names of those whose blocks are all recorded. 0: no heap is sampled, or the interval of one is
+ * not known.
+ */
+uint64_t hs_report_sampled_interval(const struct hs_report *report, struct hs_buf *exact);
 /* The table of all heaps; nothing when there is only one. */
 void hs_report_write_heaps(struct hs_report *report);
 /*
@@ -149,6 +155,12 @@ int hs_report_json_ledger(const struct hs_report *report, struct hs_json *json);
 /* Writes the field "ledger_sums" of the open object, a process. Returns 0 or -errno. */
 int hs_report_json_process_ledger(const struct hs_report *report, struct hs_json *json,
                                   const struct hs_profile_dump *dump);
+
+/* report_mapped.c: which stacks mapped the resident memory of the heap mmap; nothing when that was
+ * not read. Returns 0 or -errno. */
+int hs_report_write_mapped(struct hs_report *report);
+/* Writes the field "mapped_stacks" of the open object, if it was read. Returns 0 or -errno. */
+int hs_report_json_mapped(const struct hs_report *report, struct hs_json *json);
 
 /* report_pins.c: which stacks keep nearly empty pages; nothing when that was not read. Returns 0 or
  * -errno. */

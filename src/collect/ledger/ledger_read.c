@@ -21,13 +21,16 @@
 #include "rt/clock.h"
 #include "util/proc.h"
 
+/* Of a larger range, which pages are resident is not asked: 64 GiB. */
+#define LOOKED_UP_BYTES_MAX (UINT64_C(64) << 30)
+
 struct reading {
     pid_t pid;
     int pagemap_fd;
     struct hs_address_space space;
     struct hs_mapping_claim
-        *claims;                /* one for each mapping: what lines of their own contain of it */
-    struct hs_va_ranges mapped; /* ranges of the heap `mmap`, as recorded */
+        *claims;                  /* one for each mapping: what lines of their own contain of it */
+    struct hs_mmap_blocks mapped; /* as recorded */
     struct hs_glibc_heap heap;
     struct hs_thread_stacks stacks;
     struct hs_ledger_lines lines;
@@ -239,27 +242,59 @@ static int add_zeroed_data(struct reading *reading, const struct hs_remote_windo
     return r;
 }
 
-/* Adds a line for what the program has mapped itself. */
+/* --- what the program has mapped itself ------------------------------------------------------- */
+
+/* Finds what of a block is resident. A block that fills its mapping has the kernel's figures; one
+ * that is too large to look at each page has its share of its mapping. */
+static int look_up_mapped(const struct reading *reading, const struct hs_mapping *mapping,
+                          struct hs_va_range *range)
+{
+    uint64_t mapping_bytes = mapping->end_va - mapping->start_va;
+    uint64_t range_bytes = range->end_va - range->start_va;
+    bool is_empty = mapping->rss_bytes + mapping->swap_bytes == 0;
+    if (range_bytes < mapping_bytes && !is_empty && range_bytes <= LOOKED_UP_BYTES_MAX) {
+        return look_up(reading, range);
+    }
+    double share = (double)range_bytes / (double)mapping_bytes;
+    range->rss_bytes = (uint64_t)((double)mapping->rss_bytes * share);
+    range->swap_bytes = (uint64_t)((double)mapping->swap_bytes * share);
+    return 0;
+}
+
+static int add_mapped_block(struct reading *reading, struct hs_mmap_block *block,
+                            struct hs_ledger_line *line)
+{
+    const struct hs_mapping *mapping = hs_address_space_find(&reading->space, block->start_va);
+    const struct hs_mapping_claim *after = &reading->claims[mapping - reading->space.items];
+    struct hs_mapping_claim before = *after;
+    struct hs_va_range range = { .start_va = block->start_va, .end_va = block->end_va };
+    int r = look_up_mapped(reading, mapping, &range);
+    r = r == 0 ? claim(reading, &range) : r;
+    block->rss_bytes = range.rss_bytes;
+    block->swap_bytes = range.swap_bytes;
+    line->count++;
+    line->size_bytes += after->size_bytes - before.size_bytes;
+    line->rss_bytes += after->rss_bytes - before.rss_bytes;
+    line->pss_bytes += after->pss_bytes - before.pss_bytes;
+    line->swap_bytes += after->swap_bytes - before.swap_bytes;
+    return r;
+}
+
 static int add_mapped(struct reading *reading)
 {
-    struct hs_va_ranges ranges = { 0 };
+    struct hs_mmap_blocks blocks = { 0 };
     struct hs_ledger_line line = { .kind = HS_LEDGER_MMAP };
-    int r = hs_mmap_blocks_clip(&reading->space, &reading->mapped, &ranges);
-    for (size_t i = 0; i < ranges.count && r == 0; i++) {
-        const struct hs_mapping *mapping =
-            hs_address_space_find(&reading->space, ranges.items[i].start_va);
-        const struct hs_mapping_claim *after = &reading->claims[mapping - reading->space.items];
-        struct hs_mapping_claim before = *after;
-        r = look_up(reading, &ranges.items[i]);
-        r = r == 0 ? claim(reading, &ranges.items[i]) : r;
-        line.count++;
-        line.size_bytes += after->size_bytes - before.size_bytes;
-        line.rss_bytes += after->rss_bytes - before.rss_bytes;
-        line.pss_bytes += after->pss_bytes - before.pss_bytes;
-        line.swap_bytes += after->swap_bytes - before.swap_bytes;
+    int r = hs_mmap_blocks_clip(&reading->space, &reading->mapped, &blocks);
+    for (size_t i = 0; i < blocks.count && r == 0; i++) {
+        r = add_mapped_block(reading, &blocks.items[i], &line);
     }
-    hs_va_ranges_deinit(&ranges);
-    return r == 0 && line.count > 0 ? hs_ledger_lines_add(&reading->lines, &line, "") : r;
+    if (r == 0 && line.count > 0) {
+        r = hs_mmap_blocks_by_stack(&blocks, &reading->ledger->stacks,
+                                    &reading->ledger->stack_count);
+        r = r == 0 ? hs_ledger_lines_add(&reading->lines, &line, "") : r;
+    }
+    hs_mmap_blocks_deinit(&blocks);
+    return r;
 }
 
 /* What is found in the process's memory. Without permission to read it, the stacks and the zeroed
@@ -382,7 +417,7 @@ int hs_ledger_read(pid_t pid, struct hs_region *region, struct hs_ledger **ret_l
         close(reading.pagemap_fd);
     }
     free(reading.claims);
-    hs_va_ranges_deinit(&reading.mapped);
+    hs_mmap_blocks_deinit(&reading.mapped);
     hs_glibc_heap_deinit(&reading.heap);
     hs_live_blocks_deinit(&reading.blocks);
     hs_used_chunks_deinit(&reading.chunks);

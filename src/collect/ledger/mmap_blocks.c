@@ -3,14 +3,14 @@
  */
 #include "collect/ledger/mmap_blocks.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "collect/region/region_reader.h"
 #include "rt/atomic.h"
-
-#define HEAP_NAME "mmap"
+#include "util/array.h"
 
 /* The heap's id; 0: there is none (heap 0 is malloc's). */
 static int find_heap(const struct hs_region *region)
@@ -18,14 +18,30 @@ static int find_heap(const struct hs_region *region)
     struct hs_heap_v2 *heaps = calloc(HS_REGION_HEAPS, sizeof(heaps[0]));
     int found = 0, count = heaps ? hs_region_read_heaps(region, heaps) : 0;
     for (int i = 1; i < count && found == 0; i++) {
-        found = strncmp(heaps[i].name, HEAP_NAME, sizeof(heaps[i].name)) == 0 ? i : 0;
+        found = strncmp(heaps[i].name, HS_HEAP_NAME_MMAP, sizeof(heaps[i].name)) == 0 ? i : 0;
     }
     free(heaps);
     return found;
 }
 
+static int add_block(struct hs_mmap_blocks *blocks, const struct hs_mmap_block *block)
+{
+    int r = hs_array_reserve(&blocks->items, &blocks->capacity, blocks->count + 1,
+                             sizeof(blocks->items[0]));
+    if (r == 0) {
+        blocks->items[blocks->count++] = *block;
+    }
+    return r;
+}
+
+void hs_mmap_blocks_deinit(struct hs_mmap_blocks *blocks)
+{
+    free(blocks->items);
+    *blocks = (struct hs_mmap_blocks){ 0 };
+}
+
 static int add_records(const struct hs_region_map *records, const struct hs_region_map *stacks,
-                       uint8_t heap_id, struct hs_va_ranges *ranges)
+                       uint8_t heap_id, struct hs_mmap_blocks *blocks)
 {
     int r = 0;
     for (uint64_t i = 0; i < records->count && r == 0; i++) {
@@ -41,13 +57,16 @@ static int add_records(const struct hs_region_map *records, const struct hs_regi
         }
         const struct hs_stack_v1 *stack = hs_region_map_at(stacks, stack_id);
         if (hs_load_relaxed(&stack->heap_id) == heap_id) {
-            r = hs_va_ranges_add(ranges, start_va, start_va + size_bytes);
+            const struct hs_mmap_block block = { .start_va = start_va,
+                                                 .end_va = start_va + size_bytes,
+                                                 .stack_id = stack_id };
+            r = add_block(blocks, &block);
         }
     }
     return r;
 }
 
-int hs_mmap_blocks_read(const struct hs_region *region, struct hs_va_ranges *ret_ranges)
+int hs_mmap_blocks_read(const struct hs_region *region, struct hs_mmap_blocks *ret_blocks)
 {
     struct hs_region_map records = { 0 }, stacks = { 0 };
     struct hs_region now = *region; /* its counts as of now */
@@ -58,7 +77,7 @@ int hs_mmap_blocks_read(const struct hs_region *region, struct hs_va_ranges *ret
     }
     r = r == 0 ? hs_region_map_section(&now, HS_SECTION_STACKS, &stacks) : r;
     r = r == 0 ? hs_region_map_section(&now, HS_SECTION_RECORDS, &records) : r;
-    r = r == 0 ? add_records(&records, &stacks, (uint8_t)heap_id, ret_ranges) : r;
+    r = r == 0 ? add_records(&records, &stacks, (uint8_t)heap_id, ret_blocks) : r;
     hs_region_unmap(&records);
     hs_region_unmap(&stacks);
     return r;
@@ -66,7 +85,7 @@ int hs_mmap_blocks_read(const struct hs_region *region, struct hs_va_ranges *ret
 
 static int compare_starts(const void *a, const void *b)
 {
-    const struct hs_va_range *x = a, *y = b;
+    const struct hs_mmap_block *x = a, *y = b;
     return x->start_va < y->start_va ? -1 : x->start_va > y->start_va;
 }
 
@@ -78,29 +97,83 @@ static bool is_anonymous(const struct hs_address_space *space, const struct hs_m
                : strncmp(path, "/dev/zero", 9) == 0 || strncmp(path, "/anon_hugepage", 14) == 0;
 }
 
-int hs_mmap_blocks_clip(const struct hs_address_space *space, const struct hs_va_ranges *recorded,
-                        struct hs_va_ranges *ret_ranges)
+int hs_mmap_blocks_clip(const struct hs_address_space *space, struct hs_mmap_blocks *recorded,
+                        struct hs_mmap_blocks *ret_blocks)
 {
     uint64_t done_va = 0;
     size_t i = 0;
     int r = 0;
-    qsort(recorded->items, recorded->count, sizeof(recorded->items[0]), compare_starts);
+    if (recorded->count > 1) {
+        qsort(recorded->items, recorded->count, sizeof(recorded->items[0]), compare_starts);
+    }
     for (size_t n = 0; n < recorded->count && r == 0; n++) {
-        const struct hs_va_range *range = &recorded->items[n];
-        uint64_t from_va = range->start_va > done_va ? range->start_va : done_va;
+        const struct hs_mmap_block *block = &recorded->items[n];
+        uint64_t from_va = block->start_va > done_va ? block->start_va : done_va;
         while (i < space->count && space->items[i].end_va <= from_va) {
             i++;
         }
         for (size_t at = i;
-             at < space->count && space->items[at].start_va < range->end_va && r == 0; at++) {
+             at < space->count && space->items[at].start_va < block->end_va && r == 0; at++) {
             const struct hs_mapping *mapping = &space->items[at];
-            uint64_t start_va = mapping->start_va > from_va ? mapping->start_va : from_va;
-            uint64_t end_va = mapping->end_va < range->end_va ? mapping->end_va : range->end_va;
-            if (start_va < end_va && is_anonymous(space, mapping)) {
-                r = hs_va_ranges_add(ret_ranges, start_va, end_va);
+            struct hs_mmap_block part = *block;
+            part.start_va = mapping->start_va > from_va ? mapping->start_va : from_va;
+            part.end_va = mapping->end_va < block->end_va ? mapping->end_va : block->end_va;
+            if (part.start_va < part.end_va && is_anonymous(space, mapping)) {
+                r = add_block(ret_blocks, &part);
             }
         }
-        done_va = range->end_va > done_va ? range->end_va : done_va;
+        done_va = block->end_va > done_va ? block->end_va : done_va;
     }
     return r;
+}
+
+/* --- by stack --------------------------------------------------------------------------------- */
+
+static int compare_ids(const void *a, const void *b)
+{
+    const struct hs_ledger_stack *x = a, *y = b;
+    return x->stack_id < y->stack_id ? -1 : x->stack_id > y->stack_id;
+}
+
+static void add_stack(void *sum, void *item)
+{
+    struct hs_ledger_stack *to = sum;
+    const struct hs_ledger_stack *from = item;
+    to->count += from->count;
+    to->size_bytes += from->size_bytes;
+    to->rss_bytes += from->rss_bytes;
+    to->swap_bytes += from->swap_bytes;
+}
+
+static int compare_sizes(const void *a, const void *b)
+{
+    const struct hs_ledger_stack *x = a, *y = b;
+    if (x->rss_bytes != y->rss_bytes) {
+        return x->rss_bytes > y->rss_bytes ? -1 : 1;
+    }
+    if (x->size_bytes != y->size_bytes) {
+        return x->size_bytes > y->size_bytes ? -1 : 1;
+    }
+    return compare_ids(a, b);
+}
+
+int hs_mmap_blocks_by_stack(const struct hs_mmap_blocks *blocks,
+                            struct hs_ledger_stack **ret_stacks, uint32_t *ret_count)
+{
+    struct hs_ledger_stack *stacks = calloc(blocks->count + 1, sizeof(stacks[0]));
+    if (!stacks) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < blocks->count; i++) {
+        const struct hs_mmap_block *block = &blocks->items[i];
+        stacks[i] = (struct hs_ledger_stack){ block->stack_id, 1, block->end_va - block->start_va,
+                                              block->rss_bytes, block->swap_bytes };
+    }
+    size_t count = hs_array_merge(stacks, blocks->count, sizeof(stacks[0]), compare_ids, add_stack);
+    if (count > 1) {
+        qsort(stacks, count, sizeof(stacks[0]), compare_sizes);
+    }
+    *ret_stacks = stacks;
+    *ret_count = (uint32_t)(count < HS_LEDGER_STACKS_MAX ? count : HS_LEDGER_STACKS_MAX);
+    return 0;
 }

@@ -11,17 +11,40 @@
  */
 #pragma once
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "collect/ledger/address_space.h"
-#include "collect/ledger/glibc_mmapped.h"
+#include "trace/ledger.h"
 
 struct hs_region;
 
-/* Reads the live blocks of the heap `mmap` from a region. Without such a heap there are none. The
- * caller frees them with hs_va_ranges_deinit, also when this fails: -ENOMEM, or as
- * region_reader.h. */
-int hs_mmap_blocks_read(const struct hs_region *region, struct hs_va_ranges *ret_ranges);
+struct hs_mmap_block {
+    uint64_t start_va, end_va;
+    uint64_t rss_bytes, swap_bytes; /* if they were looked up */
+    uint32_t stack_id;
+};
 
-/* The parts of `recorded` that are such memory: in the order of their addresses, each once. The
- * caller frees them with hs_va_ranges_deinit, also when this fails. */
-int hs_mmap_blocks_clip(const struct hs_address_space *space, const struct hs_va_ranges *recorded,
-                        struct hs_va_ranges *ret_ranges);
+struct hs_mmap_blocks {
+    struct hs_mmap_block *items;
+    size_t count;
+    size_t capacity;
+};
+
+/* Reads the live blocks of the heap `mmap` from a region. Without such a heap there are none. The
+ * caller frees them with hs_mmap_blocks_deinit, also when this fails: -ENOMEM, or as
+ * region_reader.h. */
+int hs_mmap_blocks_read(const struct hs_region *region, struct hs_mmap_blocks *ret_blocks);
+
+/* The parts of `recorded` that are such memory: in the order of their addresses, each once, and
+ * each within one mapping. Sorts `recorded`. The caller frees them with hs_mmap_blocks_deinit, also
+ * when this fails. */
+int hs_mmap_blocks_clip(const struct hs_address_space *space, struct hs_mmap_blocks *recorded,
+                        struct hs_mmap_blocks *ret_blocks);
+
+/* Adds up the blocks of each stack. The caller frees `ret_stacks`. */
+int hs_mmap_blocks_by_stack(const struct hs_mmap_blocks *blocks,
+                            struct hs_ledger_stack **ret_stacks, uint32_t *ret_count);
+
+/* Frees the array. */
+void hs_mmap_blocks_deinit(struct hs_mmap_blocks *blocks);

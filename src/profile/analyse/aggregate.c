@@ -204,6 +204,19 @@ static int fold_group(struct folder *folder, const struct hs_selection *selectio
     return err;
 }
 
+/* Keeps the nodes of a group's stacks that the report looks up. Without groups, all heaps are in
+ * the first. */
+static void keep_nodes(struct folder *folder, bool is_first, const char *heap)
+{
+    size_t bytes = folder->profile->node_count * sizeof(folder->node_of[0]);
+    if (is_first) {
+        memcpy(folder->agg->malloc_nodes, folder->node_of, bytes);
+    }
+    if (is_first || strcmp(heap, HS_PROFILE_HEAP_MMAP) == 0) {
+        memcpy(folder->agg->mmap_nodes, folder->node_of, bytes);
+    }
+}
+
 static int fold_groups(struct folder *folder, const struct hs_selection *selection)
 {
     const struct hs_profile *p = folder->profile;
@@ -218,10 +231,7 @@ static int fold_groups(struct folder *folder, const struct hs_selection *selecti
         struct heap_group group = { .number = i, .root = HS_NODE_NONE };
         err = i > 0 ? put_heap(folder, names[i], &group.root) : 0;
         err = err ? err : fold_group(folder, selection, group_of, &group);
-        if (err == 0 && i == 0) {
-            memcpy(folder->agg->malloc_nodes, folder->node_of,
-                   p->node_count * sizeof(folder->node_of[0]));
-        }
+        keep_nodes(folder, i == 0, i > 0 ? hs_profile_string(p, names[i]) : "");
     }
     free(group_of);
     return err;
@@ -237,7 +247,9 @@ static int fold_nodes(struct folder *folder, const struct hs_selection *selectio
     folder->node_of = calloc(p->node_count + 1u, sizeof(*folder->node_of));
     folder->node_of_sample = calloc(sample_count + 1, sizeof(*folder->node_of_sample));
     folder->agg->malloc_nodes = calloc(p->node_count + 1u, sizeof(uint32_t));
-    return folder->node_of && folder->node_of_sample && folder->agg->malloc_nodes
+    folder->agg->mmap_nodes = calloc(p->node_count + 1u, sizeof(uint32_t));
+    return folder->node_of && folder->node_of_sample && folder->agg->malloc_nodes &&
+                   folder->agg->mmap_nodes
                ? fold_groups(folder, selection)
                : -ENOMEM;
 }
@@ -346,6 +358,7 @@ void hs_agg_deinit(struct hs_agg *agg)
     free(agg->functions);
     free(agg->nodes);
     free(agg->malloc_nodes);
+    free(agg->mmap_nodes);
     free(agg->selves);
     *agg = (struct hs_agg){ 0 };
 }

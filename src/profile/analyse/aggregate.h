@@ -112,6 +112,7 @@ struct hs_agg {
     /* By node of the profile: the node of libc.malloc's stack that ends there; HS_NODE_NONE: no
      * such stack is selected. */
     uint32_t *malloc_nodes;
+    uint32_t *mmap_nodes; /* the same of the heap mmap */
     struct hs_agg_self *selves;
     uint32_t self_count;
 };

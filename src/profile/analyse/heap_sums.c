@@ -11,7 +11,6 @@
 #include "util/human.h"
 #include "util/utf8.h"
 
-#define HEAP_OF_MALLOC "libc.malloc"
 /* Of more heaps, the text names this many, the largest. */
 #define HEAPS_LISTED 9U
 
@@ -176,8 +175,10 @@ static void write_heap(const struct hs_selection *s, const struct hs_heap_sum *s
     const char *name = hs_profile_string(s->profile, sum->name);
     name = name[0] ? name : "unknown";
     hs_utf8_write(buf, name, strlen(name));
-    hs_buf_printf(buf, " (%s%s)", hs_human_bytes(size, sum->alloc.bytes),
-                  is_first ? " allocated" : "");
+    /* What is mapped need not be resident. */
+    hs_buf_printf(buf, " (%s%s%s)", hs_human_bytes(size, sum->alloc.bytes),
+                  is_first ? " allocated" : "",
+                  strcmp(name, HS_PROFILE_HEAP_MMAP) == 0 ? ", resident or not" : "");
 }
 
 enum part { PART_COUNTED, PART_INSIDE, PART_LEFT_OUT, PART_N };
@@ -308,8 +309,8 @@ void hs_heap_sums_group(const struct hs_selection *selection, uint32_t *group_of
         }
     }
     for (uint32_t i = 0; i < p->heap_count; i++) {
-        bool is_apart =
-            group_of[i] != 0 && strcmp(hs_profile_string(p, p->heaps[i]), HEAP_OF_MALLOC) != 0;
+        bool is_apart = group_of[i] != 0 &&
+                        strcmp(hs_profile_string(p, p->heaps[i]), HS_PROFILE_HEAP_MALLOC) != 0;
         if (!is_apart) {
             group_of[i] = 0;
         } else if (count < HS_HEAPS_APART_MAX) {

@@ -101,11 +101,14 @@ uint32_t hs_builder_dump(struct hs_builder *builder, const struct hs_profile_dum
 void hs_builder_dump_heaps(struct hs_builder *builder, uint32_t dump,
                            struct hs_profile_dump_heap *heaps, size_t count);
 /*
- * Appends a ledger with its lines. Returns its index + 1, for `ledger` and `rss_peak_ledger` of a
- * dump; 0: there is no memory for it.
+ * Appends a ledger with its lines, without stacks. Returns its index + 1, for `ledger` and
+ * `rss_peak_ledger` of a dump; 0: there is no memory for it.
  */
 uint32_t hs_builder_ledger(struct hs_builder *builder, const struct hs_profile_ledger *ledger,
                            const struct hs_profile_ledger_line *lines, size_t count);
+/* Appends the stacks of a ledger: `ledger` is what hs_builder_ledger() returned for it. */
+void hs_builder_mapped_stacks(struct hs_builder *builder, uint32_t ledger,
+                              const struct hs_profile_mapped_stack *stacks, size_t count);
 /* Appends pinned pages. Returns their index + 1, for `pins` of a dump; 0: there is no memory. */
 uint32_t hs_builder_pins(struct hs_builder *builder, const struct hs_profile_pins *pins);
 /*

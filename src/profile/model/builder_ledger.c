@@ -20,11 +20,26 @@ uint32_t hs_builder_ledger(struct hs_builder *builder, const struct hs_profile_l
     *out = *ledger;
     out->line_first = p->ledger_line_count;
     out->lines_n = (uint32_t)count;
+    out->stack_first = out->stacks_n = 0;
     if (count > 0) {
         memcpy(&p->ledger_lines[p->ledger_line_count], lines, count * sizeof(lines[0]));
     }
     p->ledger_line_count += (uint32_t)count;
     return p->ledger_count;
+}
+
+void hs_builder_mapped_stacks(struct hs_builder *builder, uint32_t ledger,
+                              const struct hs_profile_mapped_stack *stacks, size_t count)
+{
+    struct hs_profile *p = builder->p;
+    if (count > 0 && ledger > 0 &&
+        hs_builder_grow(builder, &p->mapped_stacks, &builder->mapped_stack_capacity,
+                        (uint64_t)p->mapped_stack_count + count, sizeof(p->mapped_stacks[0]))) {
+        p->ledgers[ledger - 1].stack_first = p->mapped_stack_count;
+        p->ledgers[ledger - 1].stacks_n = (uint32_t)count;
+        memcpy(&p->mapped_stacks[p->mapped_stack_count], stacks, count * sizeof(stacks[0]));
+        p->mapped_stack_count += (uint32_t)count;
+    }
 }
 
 uint32_t hs_builder_pins(struct hs_builder *builder, const struct hs_profile_pins *pins)

@@ -32,7 +32,7 @@ static void put_registered(const char *const *heaps, size_t heap_count, struct h
 {
     size_t told = 0, left = 0;
     for (size_t i = 0; i < heap_count; i++) {
-        if (strcmp(heaps[i], "libc.malloc") == 0) {
+        if (strcmp(heaps[i], HS_PROFILE_HEAP_MALLOC) == 0) {
             continue;
         }
         if (told == TOLD_MAX) {

@@ -24,6 +24,7 @@ void hs_profile_free(struct hs_profile *profile)
     free(profile->dump_heaps);
     free(profile->ledgers);
     free(profile->ledger_lines);
+    free(profile->mapped_stacks);
     free(profile->pins);
     free(profile->processes);
     free(profile->dumps);

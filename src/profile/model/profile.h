@@ -27,8 +27,12 @@
 #include "trace/ledger.h"
 #include "trace/pinned_pages.h"
 
-#define HS_NODE_NONE    UINT32_MAX
-#define HS_BUILD_ID_MAX 32
+/* Heaps that heapscope records without being asked. */
+#define HS_PROFILE_HEAP_MALLOC "libc.malloc"
+#define HS_PROFILE_HEAP_MMAP   "mmap" /* what the program maps itself */
+
+#define HS_NODE_NONE           UINT32_MAX
+#define HS_BUILD_ID_MAX        32
 /* Used where an index in processes is expected, for what concerns the whole file. */
 #define HS_PROFILE_NO_PROCESS UINT32_MAX
 #define HS_PROFILE_NO_HEAP    UINT32_MAX
@@ -238,7 +242,16 @@ struct hs_profile_ledger {
     uint32_t arena_count;
     bool is_free_cut;
     uint64_t trim_bytes;
-    uint32_t line_first, lines_n; /* in ledger_lines[] */
+    uint32_t line_first, lines_n;   /* in ledger_lines[] */
+    uint32_t stack_first, stacks_n; /* in mapped_stacks[] */
+};
+
+/* What a stack of the heap mmap had mapped when a ledger was read: as struct hs_ledger_stack of
+ * trace/ledger.h. */
+struct hs_profile_mapped_stack {
+    uint32_t node;
+    uint64_t count; /* of ranges */
+    uint64_t size_bytes, rss_bytes, swap_bytes;
 };
 
 /* A stack whose live blocks keep pages: as struct hs_pinning_stack of trace/pinned_pages.h. */
@@ -369,6 +382,8 @@ struct hs_profile {
     uint32_t ledger_count;
     struct hs_profile_ledger_line *ledger_lines;
     uint32_t ledger_line_count;
+    struct hs_profile_mapped_stack *mapped_stacks;
+    uint32_t mapped_stack_count;
     struct hs_profile_pins *pins;
     uint32_t pins_count;
     bool has_removed_heaps; /* figures of threads contain heaps that were removed: dump_heaps.h */

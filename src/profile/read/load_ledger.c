@@ -32,7 +32,31 @@ static void set_line(struct hs_load *load, const Hs__Pb__HsLedger *from, size_t 
     };
 }
 
-static uint32_t load_one(struct hs_load *load, const Hs__Pb__HsLedger *from)
+static void load_stacks(struct hs_load *load, const struct hs_interned *tables,
+                        const Hs__Pb__HsLedger *from, uint32_t ledger)
+{
+    size_t count =
+        from->n_stack_callstack_iid < LINES_MAX ? from->n_stack_callstack_iid : LINES_MAX;
+    struct hs_profile_mapped_stack *stacks = calloc(count + 1, sizeof(stacks[0]));
+    if (!stacks) {
+        load->err = -ENOMEM;
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        stacks[i] = (struct hs_profile_mapped_stack){
+            .node = hs_load_node(load, tables, from->stack_callstack_iid[i]),
+            .count = number(from->stack_count, from->n_stack_count, i),
+            .size_bytes = number(from->stack_size_bytes, from->n_stack_size_bytes, i),
+            .rss_bytes = number(from->stack_rss_bytes, from->n_stack_rss_bytes, i),
+            .swap_bytes = number(from->stack_swap_bytes, from->n_stack_swap_bytes, i),
+        };
+    }
+    hs_builder_mapped_stacks(load->builder, ledger, stacks, count);
+    free(stacks);
+}
+
+static uint32_t load_one(struct hs_load *load, const struct hs_interned *tables,
+                         const Hs__Pb__HsLedger *from)
 {
     size_t count = from->n_kind < LINES_MAX ? from->n_kind : LINES_MAX;
     struct hs_profile_ledger_line *lines = calloc(count + 1, sizeof(lines[0]));
@@ -56,6 +80,7 @@ static uint32_t load_one(struct hs_load *load, const Hs__Pb__HsLedger *from)
     };
     uint32_t idx = hs_builder_ledger(load->builder, &ledger, lines, count);
     free(lines);
+    load_stacks(load, tables, from, idx);
     return idx;
 }
 
@@ -67,7 +92,7 @@ void hs_load_ledgers(struct hs_load *load, const struct hs_interned *tables,
     }
     for (size_t i = 0; i < dump->n_ledgers; i++) {
         uint32_t *idx = dump->ledgers[i]->is_rss_peak ? &head->rss_peak_ledger : &head->ledger;
-        *idx = load_one(load, dump->ledgers[i]);
+        *idx = load_one(load, tables, dump->ledgers[i]);
     }
     hs_load_pins(load, tables, dump, head);
 }

@@ -400,6 +400,25 @@ static void add_ledgers(struct hs_sql_store *store, const struct hs_profile *p)
 }
 
 /* Needs the numbers of the nodes' rows. */
+static void add_mapped(struct hs_sql_store *store, const struct hs_own_tables *own, uint32_t dump,
+                       uint32_t idx, bool is_rss_peak)
+{
+    const struct hs_profile *p = own->profile;
+    if (idx == 0 || idx > p->ledger_count) {
+        return;
+    }
+    const struct hs_profile_ledger *ledger = &p->ledgers[idx - 1];
+    for (uint32_t i = 0; i < ledger->stacks_n; i++) {
+        const struct hs_profile_mapped_stack *stack = &p->mapped_stacks[ledger->stack_first + i];
+        HS_SQL_ADD(store, HS_SQL_OWN_MAPPED, dump, is_rss_peak, (int64_t)ledger->time_ns,
+                   stack->node < p->node_count ? (int64_t)row_of_node(own, stack->node)
+                                               : HS_ROWS_NULL,
+                   (int64_t)stack->count, (int64_t)stack->size_bytes, (int64_t)stack->rss_bytes,
+                   (int64_t)stack->swap_bytes);
+    }
+}
+
+/* The same. */
 static void add_pins(struct hs_sql_store *store, const struct hs_own_tables *own)
 {
     const struct hs_profile *p = own->profile;
@@ -437,6 +456,10 @@ struct hs_own_tables *hs_own_tables_new(struct hs_sql_store *store, struct hs_pr
     add_ledgers(store, profile);
     set_rows(store, own);
     if (store->err == 0) {
+        for (uint32_t i = 0; i < profile->dump_count; i++) {
+            add_mapped(store, own, i, profile->dumps[i].ledger, false);
+            add_mapped(store, own, i, profile->dumps[i].rss_peak_ledger, true);
+        }
         add_pins(store, own);
     }
     return own;

@@ -141,6 +141,9 @@ static const struct {
                             "id # dump_id int is_rss_peak int time_ns int kind text name text "
                             "count int size_bytes int rss_bytes int pss_bytes int swap_bytes int "
                             "is_explained int" },
+    [HS_SQL_OWN_MAPPED] = { "heapscope_mapped_stacks",
+                            "id # dump_id int is_rss_peak int time_ns int node_id int range_count "
+                            "int size_bytes int rss_bytes int swap_bytes int" },
     [HS_SQL_OWN_PINS] = { "heapscope_pinned_pages",
                           "id # dump_id int time_ns int node_id int block_count int block_bytes "
                           "int "

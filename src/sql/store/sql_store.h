@@ -50,6 +50,7 @@ enum hs_sql_table {
     HS_SQL_OWN_PROCESSES,
     HS_SQL_OWN_CHANGES,
     HS_SQL_OWN_LEDGER,
+    HS_SQL_OWN_MAPPED,
     HS_SQL_OWN_PINS,
     HS_SQL_TABLES_N,
 };
