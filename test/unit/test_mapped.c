@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -408,12 +409,20 @@ static void test_a_call_that_does_a_part(void **state)
     assert_int_equal(blocks[0].stack_id, stacks[3]);
 }
 
-/* Nothing of what this test adds is mapped at these addresses. */
+/* Addresses at which nothing is mapped. */
+static uint64_t find_hole(size_t bytes)
+{
+    void *at = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(at != MAP_FAILED && munmap(at, bytes) == 0);
+    return (uint64_t)(uintptr_t)at;
+}
+
 static void test_suspicion_is_cleared_up(void **state)
 {
     (void)state;
     uint64_t mask, here = (uint64_t)(uintptr_t)&mask & ~(PAGE - 1);
-    add(BASE, BASE + 10 * PAGE, 4, HS_RANGE_MEMORY);
+    uint64_t hole = find_hole(10 * PAGE);
+    add(hole, hole + 10 * PAGE, 4, HS_RANGE_MEMORY);
     add(here, here + PAGE, 4, HS_RANGE_MEMORY);
     hs_mapped_suspect();
     assert_true(hs_mapped_enter(&mask));
