@@ -61,6 +61,17 @@ def test_children_inherit_ranges(run, report, target):
     assert sites(report, done.file, "--pid", str(parent)) == truth(done.stdout[first:])
 
 
+def test_words(run, heapscope):
+    """The summary says that the heap is exact, also of a child that maps nothing itself, and that live need not be resident."""
+    script = ("import mmap, os, time\nm = mmap.mmap(-1, 8 << 20, flags=mmap.MAP_PRIVATE)\nif os.fork() == 0:\n"
+              " b = [bytes(600) for _ in range(9999)]; os._exit(0)\nos.wait(); time.sleep(0.3)")
+    done = run(["/usr/bin/python3", "-c", script])
+    words = " ".join(heapscope("report", "--rss", done.file).stdout.split())
+    assert "2 processes" in words or "1 more process" in words, words
+    assert "at a mean interval of 4.00 KiB (mmap: exact);" in words and "MiB, resident or not)" in words
+    assert "counted in both" not in words and "Which stacks mapped the resident memory?" in words
+
+
 def test_attached(attach, report, target):
     """What was mapped before is unknown, and may be unmapped."""
     need_ptrace()

@@ -79,7 +79,9 @@ static void describe(const struct hs_heap_peaks *peaks, uint32_t id, struct hs_s
     ret_heap->is_carved = hs_heap_peaks_is_carved(peaks, (uint8_t)id);
     ret_heap->has_own_samples = (from->flags & HS_HEAP_OWN_SAMPLES) != 0;
     ret_heap->parent = from->parent <= HS_REGION_HEAPS ? from->parent : 0;
-    ret_heap->interval_bytes = from->interval_bytes;
+    /* A forked child writes no interval before it uses the heap. */
+    ret_heap->interval_bytes =
+        from->interval_bytes == 0 && (from->flags & HS_HEAP_EXACT) ? 1 : from->interval_bytes;
 }
 
 /* How far the highest total of a carved heap can have been above the peak that is shown. */

@@ -43,7 +43,8 @@ static int compare_sizes(const void *a, const void *b)
     return compare_nodes(a, b);
 }
 
-int hs_mapped_sums_of(const struct hs_selection *selection, struct hs_mapped_sums *ret_sums)
+int hs_mapped_sums_of(const struct hs_selection *selection, const uint32_t *node_of,
+                      struct hs_mapped_sums *ret_sums)
 {
     const struct hs_profile *p = selection->profile;
     struct hs_mapped_sums sums = { 0 };
@@ -59,8 +60,10 @@ int hs_mapped_sums_of(const struct hs_selection *selection, struct hs_mapped_sum
     for (uint32_t i = 0; i < selection->dump_count; i++) {
         const struct hs_profile_ledger *ledger = ledger_of(selection, i);
         for (uint32_t k = 0; ledger && k < ledger->stacks_n; k++) {
-            sums.stacks[sums.stack_count] = p->mapped_stacks[ledger->stack_first + k];
-            add(&sums.all, &sums.stacks[sums.stack_count++]);
+            struct hs_profile_mapped_stack *stack = &sums.stacks[sums.stack_count++];
+            *stack = p->mapped_stacks[ledger->stack_first + k];
+            stack->node = stack->node < p->node_count ? node_of[stack->node] : HS_NODE_NONE;
+            add(&sums.all, stack);
         }
     }
     sums.stack_count = (uint32_t)hs_array_merge(sums.stacks, sums.stack_count,
