@@ -141,6 +141,21 @@ def test_short_program(run, seconds, share):
     assert max(shares) >= share, shares
 
 
+def test_while_much_is_freed(run):
+    """A heap that grows and shrinks all the time is read at the peak of RSS, too, but for a small part."""
+    script = """import time
+for _ in range(6):
+    x = [bytearray(5000) for i in range(60000)]
+    del x
+    time.sleep(0.03)"""
+    done = run(["/usr/bin/python3", "-c", script])
+    found = done.report()
+    for ledger in [found["ledger"], found.get("rss_peak_ledger", found["ledger"])]:
+        assert ledger["is_malloc_read"]
+        unread = sum(line["rss_bytes"] for line in ledger["lines"] if line["kind"] == "malloc_unread")
+        assert unread < 0.2 * ledger["rss_bytes"]
+
+
 def test_short_program_has_none(run, heapscope):
     done = run(["/bin/true"])
     assert "ledger" not in done.report()

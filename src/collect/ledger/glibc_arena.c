@@ -15,6 +15,8 @@
 #define EMPTY_MIN       8U   /* an arena that has no more empty lists than this is not recognized */
 #define IS_CONTIGUOUS_N 2U   /* bit of `flags`; if it is set, the arena is NOT contiguous */
 #define VA_MAX          (UINT64_C(1) << 56)
+/* A thread that allocates without a pause moves the top about once while an arena is read. */
+#define READS_MAX 16U
 
 /* struct malloc_state of glibc 2.27 to 2.41, on 64 bits. */
 struct arena_state {
@@ -90,18 +92,60 @@ uint64_t hs_glibc_arena_find(struct hs_remote_window *window, uint64_t start_va,
     return 0;
 }
 
+/* An arena without memory has a list's head for its top. */
+static bool has_top(const struct arena_state *state, uint64_t va)
+{
+    return state->top != list_va(va, 0);
+}
+
+uint64_t hs_glibc_arena_top(struct hs_remote_window *window, uint64_t arena_va)
+{
+    uint64_t top_va;
+    hs_remote_window_forget(window);
+    return hs_remote_window_word(window, arena_va + offsetof(struct arena_state, top), &top_va)
+               ? top_va
+               : 0;
+}
+
+/*
+ * Reads an arena and the size of its top, which are of one moment if both are the same when they
+ * are read again. 0; 1: they never were; -EPROTO: it is no arena.
+ */
+static int read_state(struct hs_remote_window *window, uint64_t va, struct arena_state *ret_state,
+                      uint64_t *ret_top_word)
+{
+    struct arena_state before;
+    for (unsigned i = 0; i < READS_MAX; i++) {
+        before = *ret_state;
+        hs_remote_window_forget(window);
+        if (!hs_remote_window_read(window, va, ret_state, sizeof(*ret_state)) ||
+            !is_sane(ret_state, va)) {
+            return -EPROTO;
+        }
+        if (i > 0 && before.top == ret_state->top &&
+            before.system_bytes == ret_state->system_bytes &&
+            (*ret_top_word != 0 || !has_top(ret_state, va))) {
+            return 0;
+        }
+        *ret_top_word = 0;
+        if (has_top(ret_state, va)) {
+            hs_remote_window_forget(window);
+            /* malloc moves the top before it writes the size, for which the kernel may have to add
+             * a page. */
+            (void)hs_remote_window_word(window, ret_state->top + 8, ret_top_word);
+        }
+    }
+    return 1;
+}
+
 static int add(struct hs_remote_window *window, uint64_t va, bool is_main,
                struct hs_glibc_arenas *arenas, uint64_t *ret_next_va)
 {
-    struct arena_state state;
-    uint64_t top_word;
-    if (!hs_remote_window_read(window, va, &state, sizeof(state)) || !is_sane(&state, va)) {
-        return -EPROTO;
-    }
-    /* An arena without memory has a list's head for its top. */
-    bool has_top = state.top != list_va(va, 0);
-    if (has_top && !hs_remote_window_word(window, state.top + 8, &top_word)) {
-        return -EPROTO;
+    struct arena_state state = { 0 };
+    uint64_t top_word = 0;
+    int steady = read_state(window, va, &state, &top_word);
+    if (steady < 0) {
+        return steady;
     }
     int r = hs_array_reserve(&arenas->items, &arenas->capacity, arenas->count + 1,
                              sizeof(arenas->items[0]));
@@ -113,8 +157,9 @@ static int add(struct hs_remote_window *window, uint64_t va, bool is_main,
         .va = va,
         .is_main = is_main,
         .is_contiguous = (state.flags & IS_CONTIGUOUS_N) == 0,
-        .top_va = has_top ? state.top : 0,
-        .top_bytes = has_top ? top_word & ~(uint64_t)HS_GLIBC_FLAGS : 0,
+        .is_steady = steady == 0,
+        .top_va = has_top(&state, va) ? state.top : 0,
+        .top_bytes = has_top(&state, va) ? top_word & ~(uint64_t)HS_GLIBC_FLAGS : 0,
         .system_bytes = state.system_bytes,
         .thread_count = state.thread_count,
     };

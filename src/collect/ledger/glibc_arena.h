@@ -40,7 +40,9 @@ struct hs_glibc_arena {
     bool is_contiguous; /* of the main arena: its memory is one piece */
     uint64_t top_va;    /* its last chunk */
     uint64_t top_bytes;
-    uint64_t system_bytes;                 /* what it has got from the kernel */
+    uint64_t system_bytes; /* what it has got from the kernel */
+    bool is_steady; /* top and system_bytes are of one moment, so that its end minus system_bytes is
+                     * its start, if it is contiguous */
     uint64_t fast_va[HS_GLIBC_FAST_LISTS]; /* first chunk of each list; 0: the list is empty */
     uint64_t thread_count;                 /* that use it */
 };
@@ -54,6 +56,9 @@ struct hs_glibc_arenas {
 /* Finds the main arena in the writable data [start_va, end_va) of libc or of the program. Returns
  * its address; 0: it is not there. */
 uint64_t hs_glibc_arena_find(struct hs_remote_window *window, uint64_t start_va, uint64_t end_va);
+
+/* Where the arena's top is now. 0: it cannot be read. */
+uint64_t hs_glibc_arena_top(struct hs_remote_window *window, uint64_t arena_va);
 
 /* Reads the ring that begins at the main arena. A zeroed struct is an empty array. Returns 0, or
  * see Fails. */

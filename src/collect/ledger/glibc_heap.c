@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "collect/ledger/glibc_arena.h"
@@ -122,13 +123,41 @@ static uint64_t mapped_end(const struct reading *reading, uint64_t start_va)
     return mapping ? mapping->end_va : 0;
 }
 
-static int walk_main(struct reading *reading, const struct hs_glibc_arena *arena)
+/*
+ * Where the main arena begins and ends: its end minus what it has got from the kernel, if these are
+ * of one moment. Otherwise it begins where the kernel's heap does, unless the program has used brk
+ * before its first allocation; the walk over it then finds no chunk. False: it has no memory.
+ */
+static bool find_main(const struct reading *reading, const struct hs_glibc_arena *arena,
+                      uint64_t *ret_start_va, uint64_t *ret_end_va)
 {
     uint64_t end_va = arena->top_va + arena->top_bytes;
-    if (arena->top_va == 0 || arena->system_bytes > end_va) {
+    const struct hs_mapping *mapping = hs_address_space_find(reading->space, arena->top_va);
+    for (size_t i = 0; !mapping && !arena->is_steady && i < reading->space->count; i++) {
+        /* It has grown since the mappings were read. */
+        const struct hs_mapping *at = &reading->space->items[i];
+        mapping = strcmp(hs_mapping_path(reading->space, at), "[heap]") == 0 ? at : NULL;
+    }
+    while (mapping && !arena->is_steady && mapping > reading->space->items &&
+           mapping[-1].end_va == mapping->start_va &&
+           strcmp(hs_mapping_path(reading->space, &mapping[-1]), "[heap]") == 0) {
+        mapping--;
+    }
+    *ret_start_va = CHUNK_ALIGN(end_va - arena->system_bytes);
+    *ret_end_va = end_va;
+    if (!arena->is_steady && mapping) {
+        *ret_start_va = CHUNK_ALIGN(mapping->start_va);
+        *ret_end_va = mapping->start_va + arena->system_bytes;
+    }
+    return arena->top_va != 0 && (!arena->is_steady || arena->system_bytes <= end_va);
+}
+
+static int walk_main(struct reading *reading, const struct hs_glibc_arena *arena)
+{
+    uint64_t start_va, end_va;
+    if (!find_main(reading, arena, &start_va, &end_va)) {
         return 0;
     }
-    uint64_t start_va = CHUNK_ALIGN(end_va - arena->system_bytes);
     uint64_t mapped_end_va = mapped_end(reading, start_va);
     /* The arena may have grown since the mappings were read. */
     end_va = mapped_end_va > start_va && mapped_end_va < end_va ? mapped_end_va : end_va;
@@ -136,6 +165,7 @@ static int walk_main(struct reading *reading, const struct hs_glibc_arena *arena
         .start_va = start_va,
         .end_va = end_va,
         .is_main = true,
+        .arena_va = arena->va,
         .has_top = arena->top_va < end_va,
         .top_va = arena->top_va,
     };
@@ -161,6 +191,7 @@ static int walk_heaps(struct reading *reading, const struct hs_glibc_arena *aren
             .start_va =
                 is_first ? CHUNK_ALIGN(arena->va + HS_GLIBC_ARENA_BYTES) : heap_va + first_bytes,
             .end_va = heap_va + info.size_bytes,
+            .arena_va = arena->va,
             .has_top = i == 0,
             .top_va = arena->top_va,
         };

@@ -12,6 +12,12 @@
 
 #define PAGE_BYTES UINT64_C(4096)
 #define TRIES_MAX  4U
+/* From where so many chunks in a row make sense, the walk goes on. */
+#define RESUME_CHUNKS 8U
+/* How often it looks for such a place in a piece, and how far. */
+#define RESUMES_MAX      64U
+#define RESUME_BYTES_MAX (UINT64_C(4) << 20)
+#define REPAIRS_MAX      1024U
 /* malloc_trim leaves the list pointers of a free chunk where they are. */
 #define CHUNK_LINKS_BYTES 48U
 /* The end of a heap that is full: chunks without a block. */
@@ -35,6 +41,7 @@ struct walk {
     uint64_t run_va;
     /* Neighbours that malloc_trim would merge; 0: none. */
     uint64_t trim_va;
+    unsigned repair_count, resume_count;
 };
 
 static inline uint64_t size_of(const struct head *head)
@@ -171,13 +178,122 @@ static enum hs_malloc_state state_in_use(struct walk *walk, uint64_t va, uint64_
     return HS_MALLOC_IN_USE;
 }
 
+/* --- what changed meanwhile ------------------------------------------------------------------- */
+
+/* Has the arena's top moved to this chunk, or in front of it? Then all from here on is free. */
+static bool is_top_now(const struct walk *walk, uint64_t va)
+{
+    const struct hs_glibc_piece *piece = walk->piece;
+    const struct hs_residency *residency = walk->window->residency;
+    if (!piece->has_top) {
+        return false;
+    }
+    walk->window->residency = NULL; /* the arena may lie elsewhere */
+    uint64_t top_va = hs_glibc_arena_top(walk->window, piece->arena_va);
+    walk->window->residency = residency;
+    hs_remote_window_forget(walk->window);
+    return top_va >= piece->start_va && top_va <= va;
+}
+
+/* Was the chunk merged with the free one before it? Then the one behind it says so. */
+static bool is_merged_now(struct walk *walk, uint64_t va, uint64_t next_va, struct head *ret_next)
+{
+    struct head merged;
+    if (!hs_remote_window_read(walk->window, next_va, ret_next, sizeof(*ret_next)) ||
+        (ret_next->word & HS_GLIBC_PREV_IN_USE) != 0 ||
+        ret_next->prev_bytes > next_va - walk->piece->start_va) {
+        return false;
+    }
+    uint64_t merged_va = next_va - ret_next->prev_bytes;
+    return merged_va < va && merged_va % HS_GLIBC_CHUNK_HEAD == 0 &&
+           hs_remote_window_read(walk->window, merged_va, &merged, sizeof(merged)) &&
+           size_of(&merged) == ret_next->prev_bytes &&
+           is_sane(walk, ret_next, next_va, ret_next->prev_bytes);
+}
+
+/* Do several chunks in a row make sense, or all up to the top? */
+static bool is_row(struct walk *walk, uint64_t va, struct head *ret_head)
+{
+    const struct hs_glibc_piece *piece = walk->piece;
+    struct head head;
+    uint64_t prev_bytes = 0;
+    for (unsigned i = 0; i < RESUME_CHUNKS; i++) {
+        if (!hs_remote_window_read(walk->window, va, &head, sizeof(head)) ||
+            !is_sane(walk, &head, va, prev_bytes) || size_of(&head) <= FENCE_BYTES) {
+            return false;
+        }
+        *ret_head = i == 0 ? head : *ret_head;
+        prev_bytes = size_of(&head);
+        va += prev_bytes;
+        if (piece->has_top && va >= piece->top_va) {
+            return va == piece->top_va;
+        }
+    }
+    return true;
+}
+
+/* Looks for the next place from which on chunks make sense. What is before it is unreadable. */
+static bool resume(struct walk *walk, uint64_t *va, struct head *ret_head)
+{
+    const struct hs_glibc_piece *piece = walk->piece;
+    uint64_t end_va = piece->has_top ? piece->top_va : piece->end_va;
+    if (walk->resume_count++ >= RESUMES_MAX) {
+        return false;
+    }
+    end_va = end_va - *va > RESUME_BYTES_MAX ? *va + RESUME_BYTES_MAX : end_va;
+    for (uint64_t at = *va + HS_GLIBC_CHUNK_HEAD; at < end_va; at += HS_GLIBC_CHUNK_HEAD) {
+        if (is_row(walk, at, ret_head)) {
+            add_chunk(walk, HS_MALLOC_UNREADABLE, *va, at - *va);
+            keep_used(walk, *va, (at - *va) | HS_USED_IS_OWN);
+            *va = at;
+            return true;
+        }
+    }
+    return false;
+}
+
+enum repair { REPAIRED, IS_TOP, LOST };
+
+/* What is behind the chunk at *va makes no sense. REPAIRED: the walk goes on at *va. */
+static HS_COLD enum repair repair(struct walk *walk, uint64_t *va, struct head *head)
+{
+    struct head now;
+    uint64_t next_va = *va + size_of(head);
+    if (walk->repair_count++ >= REPAIRS_MAX) {
+        return LOST;
+    }
+    if (is_top_now(walk, *va)) {
+        return IS_TOP;
+    }
+    if (hs_remote_window_read(walk->window, *va, &now, sizeof(now)) && now.word != head->word &&
+        (now.word & HS_GLIBC_PREV_IN_USE) != 0 && is_sane(walk, &now, *va, 0)) {
+        *head = now;
+        return REPAIRED;
+    }
+    if (next_va < walk->piece->end_va && is_merged_now(walk, *va, next_va, &now)) {
+        add_chunk(walk, HS_MALLOC_BINNED, *va, next_va - *va);
+        *va = next_va;
+        *head = now;
+        return REPAIRED;
+    }
+    return resume(walk, va, head) ? REPAIRED : LOST;
+}
+
+/* --- the walk --------------------------------------------------------------------------------- */
+
+static uint64_t end_with_top(struct walk *walk, uint64_t va)
+{
+    add_chunk(walk, HS_MALLOC_TOP, va, walk->piece->end_va - va);
+    return walk->piece->end_va;
+}
+
 /* Adds chunks until one makes no sense. Returns the address behind the last one. */
 static uint64_t walk_chunks(struct walk *walk)
 {
     const struct hs_glibc_piece *piece = walk->piece;
     struct head head, next;
     uint64_t va = piece->start_va;
-    if (va >= piece->end_va || !read_sane_head(walk, va, 0, &head)) {
+    if (va >= piece->end_va || (!read_sane_head(walk, va, 0, &head) && !resume(walk, &va, &head))) {
         return va;
     }
     while (!piece->has_top || va < piece->top_va) {
@@ -188,7 +304,11 @@ static uint64_t walk_chunks(struct walk *walk)
             return piece->end_va;
         }
         if (next_va >= piece->end_va || !read_sane_head(walk, next_va, size_bytes, &next)) {
-            return va;
+            enum repair done = repair(walk, &va, &head);
+            if (done != REPAIRED) {
+                return done == IS_TOP ? end_with_top(walk, va) : va;
+            }
+            continue;
         }
         bool is_free = (next.word & HS_GLIBC_PREV_IN_USE) == 0;
         add_chunk(walk, is_free ? HS_MALLOC_BINNED : state_in_use(walk, va, size_bytes), va,
@@ -196,11 +316,7 @@ static uint64_t walk_chunks(struct walk *walk)
         va = next_va;
         head = next;
     }
-    if (va != piece->top_va) {
-        return va;
-    }
-    add_chunk(walk, HS_MALLOC_TOP, va, piece->end_va - va);
-    return piece->end_va;
+    return va == piece->top_va || is_top_now(walk, va) ? end_with_top(walk, va) : va;
 }
 
 void hs_glibc_walk(struct hs_remote_window *window, const struct hs_residency *residency,

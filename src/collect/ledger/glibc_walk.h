@@ -9,8 +9,9 @@
  *     address order:  [in use][in use][free ][in use][ top      ]
  *     flag "previous in use":    1       1      0        1
  *
- * The process runs on, so chunks change while they are read. A chunk that makes no sense is read
- * again some times; then the rest of the piece counts as unreadable.
+ * The process runs on, so chunks change while they are read: a free chunk is merged with the one
+ * before it, or the top moves. A chunk that makes no sense is read again some times. If it still
+ * makes none, what lies up to the next place from which on several chunks make sense is unreadable.
  *
  * Ensures   the bytes of all states of a piece add up to its size.
  * Trust     heads are hostile: each is checked against its neighbours and the piece's end.
@@ -31,6 +32,7 @@
 struct hs_glibc_piece {
     uint64_t start_va; /* its first chunk */
     uint64_t end_va;
+    uint64_t arena_va;
     bool is_main;    /* of the main arena */
     bool has_top;    /* its last chunk is the arena's top */
     uint64_t top_va; /* if it has_top */

@@ -34,9 +34,10 @@
 /* Scheduled snapshots share a ledger, at least so long that reading takes 1/20 of the time. */
 #define RECENT_FACTOR 20U
 
-/* Malloc's memory could be read before, and now makes no sense or is forbidden: this can be because
- * the process changes much of it just now, or ends. What stays so is believed. */
-static bool is_doubtful(struct hs_ledger_watch *watch, const struct hs_ledger *ledger)
+/* Notes whether malloc's memory could be read before, and now makes no sense or is forbidden: this
+ * can be because the process changes much of it just now, or ends. Returns whether it is to be
+ * doubted: what stays so is believed. */
+static bool note_doubt(struct hs_ledger_watch *watch, const struct hs_ledger *ledger)
 {
     bool is_unread = ledger->malloc_result == HS_LEDGER_MALLOC_BROKEN ||
                      ledger->malloc_result == HS_LEDGER_MALLOC_FORBIDDEN;
@@ -54,7 +55,7 @@ static bool is_doubtful(struct hs_ledger_watch *watch, const struct hs_ledger *l
 static bool keep(struct hs_ledger_watch *watch, struct hs_ledger *ledger,
                  struct hs_pinned_pages *pins, bool is_believed)
 {
-    if (is_doubtful(watch, ledger) && !is_believed) {
+    if (note_doubt(watch, ledger) && !is_believed) {
         hs_ledger_free(ledger);
         hs_pinned_pages_free(pins);
         return false;
