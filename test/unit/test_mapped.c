@@ -21,7 +21,7 @@
 #include "client/tables/record_pool.h"
 #include "client/tables/stacks.h"
 #include "client/thread/thread.h"
-#include "client_fixture.h"
+#include "mapped_fixture.h"
 #include "rt/check.h"
 #include "rt/rand.h"
 
@@ -49,34 +49,14 @@ static uint64_t page_va(unsigned thread, unsigned page)
 static int set_up(void **state)
 {
     (void)state;
-    if (fixture_region() != 0 || !hs_live_init() || !hs_stacks_init() || !hs_life_state_init()) {
-        return -1;
-    }
-    hs_control_page.control.interval_bytes = 4096;
-    hs_heaps_select("");
-    hs_heaps_write_all();
-    hs_life_state_turn_on();
-    if (hs_mapped_make_heap() == 0) {
-        return -1;
-    }
-    for (uint32_t i = 0; i < STACKS; i++) {
-        uint32_t frame = hs_frame_intern(0x1234 + i, HS_MODULE_ID_MARKER, HS_FRAME_MARKER);
-        const struct hs_stack_key key = { .frame_ids = &frame, .frame_count = 1 };
-        stacks[i] = hs_stack_derive(hs_stack_intern(&key), hs_mapped_heap(), 0, 0);
-    }
-    return 0;
+    return fixture_mapped(stacks, STACKS);
 }
 
 /* Before each test: nothing is mapped. */
 static int clean(void **state)
 {
     (void)state;
-    uint64_t mask;
-    struct hs_mapped_chain chain = { 0 };
-    assert_true(hs_mapped_enter(&mask));
-    hs_mapped_take(hs_thread_self(), 0, UINT64_MAX, &chain);
-    hs_mapped_leave(mask);
-    hs_mapped_drop(&chain);
+    fixture_unmap_all();
     memset(model, 0, sizeof(model));
     hs_mapped_take_suspicion();
     return 0;

@@ -2,18 +2,10 @@
  * Ranges that become the reserve of another heap, on a real region.
  */
 #include <stdbool.h>
-#include <string.h>
 
-#include "client/life/lifecycle.h"
 #include "client/tables/heap_blocks.h"
-#include "client/tables/heaps.h"
-#include "client/tables/life_state.h"
-#include "client/tables/live.h"
 #include "client/tables/mapped_reserve.h"
-#include "client/tables/modules.h"
-#include "client/tables/stacks.h"
-#include "client/thread/thread.h"
-#include "client_fixture.h"
+#include "mapped_fixture.h"
 #include "rt/check.h"
 
 #define MIB   (UINT64_C(1) << 20)
@@ -25,32 +17,17 @@ static uint32_t stack_id;
 static int set_up(void **state)
 {
     (void)state;
-    if (fixture_region() != 0 || !hs_live_init() || !hs_stacks_init() || !hs_life_state_init()) {
-        return -1;
-    }
-    hs_control_page.control.interval_bytes = 4096;
-    hs_heaps_select("");
-    hs_heaps_write_all();
-    hs_life_state_turn_on();
-    if (hs_mapped_make_heap() == 0) {
-        return -1;
-    }
-    uint32_t frame = hs_frame_intern(0x1234, HS_MODULE_ID_MARKER, HS_FRAME_MARKER);
-    const struct hs_stack_key key = { .frame_ids = &frame, .frame_count = 1 };
-    stack_id = hs_stack_derive(hs_stack_intern(&key), hs_mapped_heap(), 0, 0);
-    return 0;
+    return fixture_mapped(&stack_id, 1);
 }
 
 static int clean(void **state)
 {
     (void)state;
     uint64_t mask;
-    struct hs_mapped_chain chain = { 0 };
+    fixture_unmap_all();
     assert_true(hs_mapped_enter(&mask));
-    hs_mapped_take(hs_thread_self(), 0, UINT64_MAX, &chain);
     hs_mapped_reserve_forget(0, UINT64_MAX);
     hs_mapped_leave(mask);
-    hs_mapped_drop(&chain);
     return 0;
 }
 
