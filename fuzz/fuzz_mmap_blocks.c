@@ -21,8 +21,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const char *const paths[] = { "",          "[heap]", "[anon: x]", "/dev/zero (deleted)",
-                                     "/lib/a.so", "[stack]" };
+static const char *const paths[] = {
+    "", "[heap]", "[anon: x]", "/dev/zero (deleted)", "/lib/a.so", "[stack]", "/memfd:x (deleted)"
+};
 
 static void check(bool is_true)
 {
@@ -42,7 +43,7 @@ static void add_mapping(struct hs_address_space *space, const uint8_t *at)
     unsigned kind = at[1] % HS_COUNT_OF(paths);
     struct hs_mapping *mapping = &space->items[space->count++];
     *mapping = (struct hs_mapping){ .start_va = last_va + at[2] * PAGE_BYTES,
-                                    .inode = kind == 3 || kind == 4 };
+                                    .inode = kind == 3 || kind == 4 || kind == 6 };
     mapping->end_va = mapping->start_va + (1 + (uint64_t)half(at + 4)) * PAGE_BYTES;
     for (unsigned i = 0; i < kind; i++) {
         mapping->path_off += strlen(paths[i]) + 1;

@@ -82,7 +82,7 @@ def test_attached(attach, report, target):
         assert session.is_recording, session.said
         process.stdin.write("go\n")
         process.stdin.flush()
-        said = [process.stdout.readline() for _ in range(5)]
+        said = [process.stdout.readline() for _ in range(6)]
         session.stop()
         process.stdin.write("end\n")
         process.stdin.flush()
@@ -90,12 +90,13 @@ def test_attached(attach, report, target):
     assert sites(report, session.file) == truth("".join(said))
     # Of what was mapped before, 2 MiB are left; site_moved has written to one of its 7, site_data to none.
     lines = {line["kind"]: line for line in report(session.file)["ledger"]["lines"]}
-    assert lines["mmap"]["count"] == 8 and abs(lines["mmap"]["rss_bytes"] - 65 * MIB) <= 16 * 4096
-    assert lines["mmap"]["size_bytes"] == 73 * MIB and lines["anonymous"]["rss_bytes"] >= 2 * MIB
+    assert lines["mmap"]["count"] == 9 and abs(lines["mmap"]["rss_bytes"] - 67 * MIB) <= 16 * 4096
+    assert lines["mmap"]["size_bytes"] == 77 * MIB and lines["anonymous"]["rss_bytes"] >= 2 * MIB
     stacks = report(session.file)["mapped_stacks"]
     assert sum(stack["rss_bytes"] for stack in stacks) == lines["mmap"]["rss_bytes"]
     resident = {stack["frames"][0]["function"]: stack["rss_bytes"] for stack in stacks}
     assert abs(resident["site_moved"] - MIB) <= 4 * 4096 and resident["site_data"] == 0
+    assert abs(resident["site_memfd"] - 2 * MIB) <= 4096
 
 
 def test_resident_memory_of_a_running_program(run, report, target):

@@ -66,6 +66,16 @@ SITE static char *site_moved(char *at, size_t from, size_t to)
     return at;
 }
 
+SITE static void site_memfd(size_t bytes)
+{
+    int fd = memfd_create("site", MFD_CLOEXEC);
+    check(fd >= 0 && ftruncate(fd, (off_t)bytes) == 0, "memfd_create");
+    char *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    check(at != MAP_FAILED, "mmap of a memfd");
+    memset(at, 1, bytes / 2);
+    close(fd);
+}
+
 SITE static void site_data(void)
 {
     check(sbrk(2 * MIB) != (void *)-1, "sbrk");
@@ -101,6 +111,7 @@ int main(int argc, char **argv)
     check(mremap(large + 17 * MIB, 4096, 8192, 0) == MAP_FAILED && errno == EFAULT, "mremap");
     site_syscall(5 * MIB);
     site_moved(site_mapped(MIB, MAP_SHARED | MAP_ANONYMOUS), MIB, 7 * MIB);
+    site_memfd(4 * MIB);
     site_data();
     if (strcmp(mode, "fork") == 0) {
         fflush(stdout);
@@ -116,8 +127,8 @@ int main(int argc, char **argv)
     } else {
         printf("site_mapped %lu\n", 56 * MIB);
     }
-    printf("site_opened %lu\nsite_syscall %lu\nsite_moved %lu\nsite_data %lu\n", 3 * MIB, 5 * MIB,
-           7 * MIB, 2 * MIB);
+    printf("site_opened %lu\nsite_syscall %lu\nsite_moved %lu\nsite_memfd %lu\nsite_data %lu\n",
+           3 * MIB, 5 * MIB, 7 * MIB, 4 * MIB, 2 * MIB);
     fflush(stdout);
     if (strcmp(mode, "wait") == 0) {
         wait_for_line();

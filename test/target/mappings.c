@@ -38,7 +38,7 @@ struct range {
     uint64_t start, end;
 };
 
-static int thread_count, round_count, step_count, file;
+static int thread_count, round_count, step_count, file, memory;
 static pthread_barrier_t barrier;
 static struct range *recorded, *expected; /* mapped before the first round */
 
@@ -86,7 +86,7 @@ __attribute__((noinline)) static void in_window(char *window, uint64_t *random)
         mmap(at, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
         break;
     case 5:
-        mmap(at, bytes, PROT_READ, MAP_FIXED | MAP_PRIVATE, file, 0);
+        mmap(at, bytes, PROT_READ, MAP_FIXED | MAP_PRIVATE, next(random) % 2 ? file : memory, 0);
         break;
     case 6:
         munmap(at, bytes);
@@ -244,7 +244,7 @@ static size_t read_expected(void)
         char *at;
         struct range range = { strtoull(line, &at, 16), 0 };
         range.end = strtoull(at + 1, &at, 16);
-        const char *name = strstr(line, "/memfd:other"), *newline = strchr(line, '\n');
+        const char *name = strstr(line, "/mappings"), *newline = strchr(line, '\n');
         if (range.start >= (uint64_t)WINDOW && range.start < (uint64_t)WINDOW + (1ul << 40) &&
             strncmp(at + 1, "---", 3) != 0 && !(name && name < newline)) {
             expected[count++] = range;
@@ -322,8 +322,9 @@ int main(int argc, char **argv)
     thread_count = atoi(argv[1]);
     round_count = atoi(argv[2]);
     step_count = atoi(argv[3]);
-    file = memfd_create("other", MFD_CLOEXEC);
-    if (file < 0 || ftruncate(file, 64 * PAGE) != 0) {
+    file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    memory = memfd_create("memory", MFD_CLOEXEC);
+    if (file < 0 || memory < 0 || ftruncate(memory, 64 * PAGE) != 0) {
         return 2;
     }
     recorded = mmap(NULL, RANGES_MAX * sizeof(*recorded), PROT_READ | PROT_WRITE,

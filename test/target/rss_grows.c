@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -105,10 +106,11 @@ static char *mapped_early; /* before heapscope is attached */
 
 static void share(void)
 {
-    int fd = memfd_create("shared", 0);
-    char *p = mmap(NULL, 12 * MIB, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (fd < 0 || ftruncate(fd, 12 * MIB) < 0 || p == MAP_FAILED) {
-        fail("memfd_create");
+    int id = shmget(IPC_PRIVATE, 12 * MIB, 0600);
+    char *p = id < 0 ? (char *)-1 : shmat(id, NULL, 0);
+    shmctl(id, IPC_RMID, NULL); /* when the process has ended */
+    if (p == (char *)-1) {
+        fail("shmget");
     }
     memset(p, 1, 12 * MIB);
 }

@@ -21,6 +21,7 @@
 
 #include "client/hooks/hooks.h"
 #include "client/hooks/mapping.h"
+#include "client/host/memfd.h"
 #include "client/host/real.h"
 
 #define ACCESS (PROT_READ | PROT_WRITE | PROT_EXEC)
@@ -90,7 +91,7 @@ static void *map(const struct mmap_args *args, const struct hs_regs *regs)
     if (has_failed(ptr)) {
         return ptr;
     }
-    if (args->flags & MAP_ANONYMOUS) {
+    if ((args->flags & MAP_ANONYMOUS) || hs_memfd_is(args->fd)) {
         hs_mapping_add((uint64_t)ptr, whole_pages(args->len_bytes, args->flags),
                        (args->prot & ACCESS) != 0, regs);
     } else if (!does_replace && hs_mapped_has_any()) {

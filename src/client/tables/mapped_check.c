@@ -46,11 +46,12 @@ static const char *skip_word(const char *at)
     return at;
 }
 
-/* Shared anonymous memory has a file of the kernel's own. */
+/* Shared anonymous memory has a file of the kernel's own, and so has that of memfd_create. */
 static bool is_anonymous_name(const char *name)
 {
     return hs_text_starts_with(name, "/dev/zero (deleted)") ||
-           hs_text_starts_with(name, "/anon_hugepage (deleted)");
+           hs_text_starts_with(name, "/anon_hugepage (deleted)") ||
+           hs_text_starts_with(name, "/memfd:");
 }
 
 /* `at`: START-END PERMISSIONS OFFSET DEVICE INODE NAME, ended by a newline. */

@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "client/host/memfd.h"
 #include "client/host/pages.h"
 #include "client/host/sandbox.h"
 #include "rt/sys.h"
@@ -94,6 +95,7 @@ static int make_file(uint64_t bytes, int *ret_fd)
         hs_sys_close(fd);
         return (int)err;
     }
+    hs_memfd_note(fd);
     *ret_fd = fd;
     return 0;
 }

@@ -94,7 +94,8 @@ static bool is_anonymous(const struct hs_address_space *space, const struct hs_m
     const char *path = hs_mapping_path(space, mapping);
     return mapping->inode == 0
                ? path[0] == '\0' || strncmp(path, "[anon", 5) == 0 || strcmp(path, "[heap]") == 0
-               : strncmp(path, "/dev/zero", 9) == 0 || strncmp(path, "/anon_hugepage", 14) == 0;
+               : strncmp(path, "/dev/zero", 9) == 0 || strncmp(path, "/anon_hugepage", 14) == 0 ||
+                     strncmp(path, "/memfd:", 7) == 0;
 }
 
 int hs_mmap_blocks_clip(const struct hs_address_space *space, struct hs_mmap_blocks *recorded,
