@@ -18,6 +18,8 @@
  * The lock is held for some hundred nanoseconds, unless that thread has no processor. */
 #define SPINS       200U
 #define SPINS_TIGHT 1000000U /* where no other system call may be made */
+#define YIELDS      20U
+#define SLEEP_NS    50000 /* a thread of a lower real-time priority may have the lock */
 #define WAIT_NS     UINT64_C(1000000000)
 
 uint32_t hs_mapped_count; /* of ranges */
@@ -56,8 +58,12 @@ static bool lock(void)
         return is_ours;
     }
     uint64_t end_ns = hs_sys_clock_ns(CLOCK_MONOTONIC) + WAIT_NS;
-    while (!is_ours && hs_sys_clock_ns(CLOCK_MONOTONIC) < end_ns) {
-        hs_sys_yield();
+    for (unsigned i = 0; !is_ours && hs_sys_clock_ns(CLOCK_MONOTONIC) < end_ns; i++) {
+        if (i < YIELDS) {
+            hs_sys_yield();
+        } else {
+            hs_sys_sleep_ns(SLEEP_NS);
+        }
         is_ours = try_lock();
     }
     return is_ours;
