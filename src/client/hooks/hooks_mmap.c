@@ -92,8 +92,13 @@ static void *map(const struct mmap_args *args, const struct hs_regs *regs)
         return ptr;
     }
     if ((args->flags & MAP_ANONYMOUS) || hs_memfd_is(args->fd)) {
-        hs_mapping_add((uint64_t)ptr, whole_pages(args->len_bytes, args->flags),
-                       (args->prot & ACCESS) != 0, regs);
+        const struct hs_mapping_new mapping = {
+            .start_va = (uint64_t)ptr,
+            .len_bytes = whole_pages(args->len_bytes, args->flags),
+            .is_open = (args->prot & ACCESS) != 0,
+            .is_shared = (args->flags & MAP_SHARED) != 0, /* also MAP_SHARED_VALIDATE */
+        };
+        hs_mapping_add(&mapping, regs);
     } else if (!does_replace && hs_mapped_has_any()) {
         /* What may still be known of these addresses was unmapped in a way that no hook sees. */
         hs_mapping_take((uint64_t)ptr, args->len_bytes, &old);
@@ -192,7 +197,13 @@ static void *duplicate(const struct mremap_args *args, const struct hs_regs *reg
     bool is_known = hs_mapping_kind((uint64_t)args->addr, &kind);
     void *ptr = real_mremap(args);
     if (is_known && !has_failed(ptr)) {
-        hs_mapping_add((uint64_t)ptr, args->new_bytes, kind != HS_RANGE_RESERVED, regs);
+        const struct hs_mapping_new mapping = {
+            .start_va = (uint64_t)ptr,
+            .len_bytes = args->new_bytes,
+            .is_open = kind != HS_RANGE_RESERVED,
+            .is_shared = true,
+        };
+        hs_mapping_add(&mapping, regs);
     }
     return ptr;
 }
@@ -355,7 +366,9 @@ static void take_data(uint64_t from, uint64_t to, struct hs_mapped_chain *chain)
 static void add_data(uint64_t from, uint64_t to, const struct hs_regs *regs)
 {
     if (page_end(from) < page_end(to)) {
-        hs_mapping_add(page_end(from), page_end(to) - page_end(from), true, regs);
+        const struct hs_mapping_new mapping = { page_end(from), page_end(to) - page_end(from), true,
+                                                false };
+        hs_mapping_add(&mapping, regs);
     }
 }
 

@@ -169,10 +169,12 @@ static bool find_origin(struct step *step, uint32_t base_id, struct hs_mapped_or
     return ret_origin->stack_id != HS_ID_NONE;
 }
 
-static void add(struct step *step, uint64_t start_va, uint64_t end_va, bool is_open,
+static void add(struct step *step, const struct hs_mapping_new *mapping, uint64_t end_va,
                 const struct hs_regs *regs)
 {
     struct hs_mapped_origin origin = { .thread = step->thread };
+    uint64_t start_va = mapping->start_va;
+    bool is_open = mapping->is_open;
     uint32_t base_id = is_open && step->thread ? look(step->thread, regs) : HS_ID_NONE;
     if (!enter(step, is_open ? end_va - start_va : 0)) {
         return;
@@ -182,6 +184,7 @@ static void add(struct step *step, uint64_t start_va, uint64_t end_va, bool is_o
         kind = HS_RANGE_UNRECORDED;
         hs_record_count_loss(hs_record_reason_of(HS_LOSS_TABLE_FULL), end_va - start_va, 0, 1);
     }
+    origin.is_shared = mapping->is_shared;
     hs_mapped_add(&origin, start_va, end_va, kind);
     hs_mapped_leave(step->old_mask);
 }
@@ -194,9 +197,10 @@ static void forget(uint64_t start_va, uint64_t len_bytes)
     hs_mapping_drop(&chain);
 }
 
-void hs_mapping_add(uint64_t start_va, uint64_t len_bytes, bool is_open, const struct hs_regs *regs)
+void hs_mapping_add(const struct hs_mapping_new *mapping, const struct hs_regs *regs)
 {
     struct step step;
+    uint64_t start_va = mapping->start_va, len_bytes = mapping->len_bytes;
     uint64_t end_va = end_of(start_va, len_bytes);
     if (end_va == 0 || !is_ready()) {
         return;
@@ -209,7 +213,7 @@ void hs_mapping_add(uint64_t start_va, uint64_t len_bytes, bool is_open, const s
     if (begin(&step)) {
         is_forgotten = is_allocators(&step, regs);
         if (!is_forgotten) {
-            add(&step, start_va, end_va, is_open, regs);
+            add(&step, mapping, end_va, regs);
         }
         end(&step);
     }
@@ -236,9 +240,11 @@ static void add_pieces(const struct hs_mapped_chain *old, const struct hs_mappin
         end_va = end_va < new_end_va ? end_va : new_end_va; /* it may be shorter now */
         if (start_va < end_va) {
             struct hs_mapped_chain replaced = { 0 };
+            struct hs_mapped_origin of_piece = *origin;
+            of_piece.is_shared = piece.is_shared;
             hs_mapped_take(origin->thread, start_va, end_va, &replaced);
             hs_mapped_drop(&replaced);
-            hs_mapped_add(origin, start_va, end_va, kind);
+            hs_mapped_add(&of_piece, start_va, end_va, kind);
         }
     }
 }

@@ -37,9 +37,14 @@ void hs_mapping_drop(struct hs_mapped_chain *chain);
 /* After the call: the memory can no longer be accessed, and stays mapped. */
 void hs_mapping_close(struct hs_mapped_chain *chain);
 
-/* After a call that has mapped anonymous memory. `is_open`: it can be accessed. */
-void hs_mapping_add(uint64_t start_va, uint64_t len_bytes, bool is_open,
-                    const struct hs_regs *regs);
+/* What was mapped. */
+struct hs_mapping_new {
+    uint64_t start_va, len_bytes;
+    bool is_open;   /* it can be accessed */
+    bool is_shared; /* MAP_SHARED */
+};
+/* After a call that has mapped memory. */
+void hs_mapping_add(const struct hs_mapping_new *mapping, const struct hs_regs *regs);
 /* Do the pieces of a chain fill these addresses? */
 bool hs_mapping_is_whole(const struct hs_mapped_chain *chain, uint64_t start_va,
                          uint64_t len_bytes);

@@ -12,6 +12,7 @@
 #include "client/tables/heaps.h"
 #include "client/tables/live.h"
 #include "client/tables/locate.h"
+#include "client/tables/mapped.h"
 #include "client/tables/modules.h"
 #include "client/tables/record_pool.h"
 #include "client/tables/region.h"
@@ -148,6 +149,11 @@ static uint32_t inherit(void *ctx, uint32_t hash, uint32_t old_id)
         if (!read_record(c, old_id, hash, record)) {
             /* The block has died since; its record is looked for in the ring, by its hash. */
             *record = (struct hs_record_v1){ .addr = hash };
+        }
+        if (record->word != 0 && hs_region_heap_of(record) == hs_mapped_heap() &&
+            hs_mapped_heap() != 0 && hs_mapped_leave_to_parent(record->addr)) {
+            *record = (struct hs_record_v1){ 0 };
+            return HS_RECORD_NONE;
         }
         HS_ASSERT(record->word == 0 ||
                   (is_from_before(c, record->word) && is_hash_of(record, hash)));

@@ -339,6 +339,7 @@ void hs_mapped_add(const struct hs_mapped_origin *origin, uint64_t start_va, uin
 {
     const struct hs_range like = { .stack_id = origin->stack_id,
                                    .birth_ms = origin->birth_ms,
+                                   .is_shared = origin->is_shared,
                                    .kind = (uint8_t)kind };
     struct hs_thread *thread = origin->thread;
     drop_old(thread, start_va, end_va);
@@ -370,7 +371,9 @@ void hs_mapped_open(const struct hs_mapped_origin *origin, uint64_t start_va, ui
     take_if(origin->thread, start_va, end_va, false, &closed);
     for (uint32_t id = closed.first; id != HS_RANGE_NONE; id = hs_range_at(id)->next[0]) {
         const struct hs_range piece = *hs_range_at(id);
-        hs_mapped_add(origin, piece.start_va, piece.end_va, HS_RANGE_MEMORY);
+        struct hs_mapped_origin of_piece = *origin;
+        of_piece.is_shared = piece.is_shared;
+        hs_mapped_add(&of_piece, piece.start_va, piece.end_va, HS_RANGE_MEMORY);
     }
     hs_mapped_drop(&closed);
 }
@@ -418,6 +421,17 @@ void hs_mapped_drop(struct hs_mapped_chain *chain)
         /* ORDER mapped-pending: links before the head. */
     } while (!hs_cas_acq_rel(&pending, &head, chain->first));
     chain->first = HS_RANGE_NONE;
+}
+
+bool hs_mapped_leave_to_parent(uint64_t va)
+{
+    uint32_t id = hs_ranges_find(va);
+    struct hs_range *range = id == HS_RANGE_NONE ? NULL : hs_range_at(id);
+    if (!range || range->start_va != va || !range->is_shared) {
+        return false;
+    }
+    range->kind = HS_RANGE_UNRECORDED;
+    return true;
 }
 
 void hs_mapped_clear(void)

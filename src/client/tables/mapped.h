@@ -13,6 +13,9 @@
  * heap has recorded a block is therefore that heap's reserve, and no block of `mmap` any more: it
  * counts as freed, so that no byte is in two heaps. mapped_reserve.h finds these ranges.
  *
+ * Shared memory. A child inherits blocks as it inherits malloc's. Memory that both go on to share
+ * stays the block of the process that mapped it, so that sums over processes have it once.
+ *
  * Totals. A block that is recorded again because it was cut counts neither as freed nor as
  * allocated. If a range is split, its stack has one block more, and no byte.
  *
@@ -53,6 +56,7 @@ struct hs_mapped_origin {
     struct hs_thread *thread;
     uint32_t stack_id; /* of the heap */
     uint32_t birth_ms;
+    bool is_shared; /* MAP_SHARED */
 };
 
 /* Takes the lock and blocks signals. False: not in time; nothing was done, and the ranges are
@@ -106,6 +110,12 @@ void hs_mapped_note_missed(uint64_t lost_bytes);
 
 /* Makes the ranges suspect: a call failed, and may have done a part of its work. */
 void hs_mapped_suspect(void);
+
+/*
+ * In a forked child, before it records: is the range at `va` shared memory? Then its block stays
+ * that of the process that mapped it, and the child has none for it.
+ */
+bool hs_mapped_leave_to_parent(uint64_t va);
 
 /* Forgets all ranges. No other thread may be recording. */
 void hs_mapped_clear(void);

@@ -30,7 +30,7 @@ enum hs_range_kind {
     HS_RANGE_RESERVED, /* no access is permitted: it takes address space, but is no memory yet */
     HS_RANGE_MEMORY,   /* a block of the heap is recorded for it */
     /* memory without a block: it could not be recorded, which was counted, or it is the reserve of
-     * another heap */
+     * another heap, or shared memory of another process */
     HS_RANGE_UNRECORDED,
 };
 
@@ -38,12 +38,12 @@ enum hs_range_kind {
 struct hs_range {
     uint64_t start_va;
     uint64_t end_va;
-    uint32_t stack_id; /* of its block; 0 if it is not HS_RANGE_MEMORY */
-    uint32_t birth_ms; /* of its block */
-    uint8_t kind;      /* enum hs_range_kind */
-    uint8_t height;    /* the number of levels that it is linked in */
-    bool is_part;      /* cut from a range of which another part stays */
-    uint8_t reserved;
+    uint32_t stack_id;              /* of its block; 0 if it is not HS_RANGE_MEMORY */
+    uint32_t birth_ms;              /* of its block */
+    uint8_t kind;                   /* enum hs_range_kind */
+    uint8_t height;                 /* the number of levels that it is linked in */
+    bool is_part;                   /* cut from a range of which another part stays */
+    bool is_shared;                 /* with other processes, after a fork */
     uint32_t next[HS_RANGE_LEVELS]; /* by level; level 0 also links chains of removed ranges */
 };
 
