@@ -74,15 +74,16 @@ static bool keep(struct hs_ledger_watch *watch, struct hs_ledger *ledger,
     return true;
 }
 
-static bool is_allowed(struct hs_ledger_allowance *allowance, uint64_t now_ns)
+/* `is_first`: nothing is known of the process yet, which is worth more than a newer figure. */
+static bool is_allowed(struct hs_ledger_allowance *allowance, bool is_first, uint64_t now_ns)
 {
     if (allowance->begin_ns == 0) {
         allowance->begin_ns = now_ns;
     }
     uint64_t passed_ns = now_ns - allowance->begin_ns;
     uint64_t first_ns = passed_ns / SHARE_FIRST;
-    uint64_t earned_ns =
-        CREDIT_NS + passed_ns / SHARE + (first_ns < FIRST_MAX_NS ? first_ns : FIRST_MAX_NS);
+    uint64_t earned_ns = CREDIT_NS + passed_ns / SHARE +
+                         (first_ns < FIRST_MAX_NS || is_first ? first_ns : FIRST_MAX_NS);
     return allowance->spent_ns < earned_ns;
 }
 
@@ -149,7 +150,7 @@ uint64_t hs_ledger_watch_look(struct hs_ledger_watch *watch, struct hs_ledger_al
     watch->look_ns = next_look_ns(watch, now_ns);
     bool is_due = now_ns >= watch->next_ns ||
                   (watch->last && may_follow(watch, now_ns) && has_changed(watch, read_rss(pid)));
-    if (is_due && !is_allowed(allowance, now_ns)) {
+    if (is_due && !is_allowed(allowance, watch->last == NULL, now_ns)) {
         watch->look_ns = now_ns + RETRY_NS;
     } else if (is_due) {
         watch->next_ns = now_ns + PERIOD_NS;

@@ -5,7 +5,8 @@
  * A process that has ended has no memory to read, so its last ledger must have been read before.
  * Ledgers are therefore read while it runs, more often when its resident set changes, and most
  * often while it is young. All processes of a collector share one allowance: reading ledgers takes
- * at most 1/32 of the time at first, and 1/200 of it later, on the collector's CPU.
+ * at most 1/32 of the time at first, and for processes that were never read; otherwise 1/200 of it,
+ * on the collector's CPU.
  *
  * Threads   one.
  * Fails     a ledger that cannot be read is left out; the older one stays.
