@@ -30,6 +30,13 @@ class Tried:
         return before - self.resident
 
 
+def pid_of(process, program):
+    """The process of a program that `heapscope run` has started."""
+    with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
+        pids = [int(pid) for pid in file.read().split()]
+    return next(pid for pid in pids if os.readlink(f"/proc/{pid}/exe") == str(program))
+
+
 @contextlib.contextmanager
 def recorded(dist, heapscope, report, program, pattern, interval, tmp_path, **extra):
     """Yields the program, and the report of a snapshot of it."""
@@ -38,9 +45,7 @@ def recorded(dist, heapscope, report, program, pattern, interval, tmp_path, **ex
                                env=clean_env(**extra))
     try:
         assert process.stdout.readline() == "ready\n"
-        with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
-            pids = [int(pid) for pid in file.read().split()]
-        pid = next(pid for pid in pids if os.readlink(f"/proc/{pid}/exe") == str(program))
+        pid = pid_of(process, program)
         wait_until(lambda: heapscope("snapshot", "-p", pid, "-o", tmp_path / "now.pftrace").returncode == 0)
         yield Tried(process, pid), report(tmp_path / "now.pftrace")
     finally:

@@ -1,0 +1,47 @@
+"""Free memory between blocks in use: the ledger has the figures of glibc's own malloc_info() and mallinfo2()."""
+
+import re
+import subprocess
+
+import pytest
+from conftest import clean_env
+from test_pinned_pages import pid_of
+from waiting import wait_until
+
+FREE = ("malloc_binned", "malloc_fast", "malloc_top")
+
+
+def free_of(xml):
+    """The free bytes of malloc_info(): those at the end are the sums over all arenas."""
+    return sum(int(re.findall(rf'<total type="{kind}" count="\d+" size="(\d+)"/>', xml)[-1]) for kind in ("fast", "rest"))
+
+
+@pytest.mark.parametrize("interval", [1, 4096])
+@pytest.mark.parametrize("pattern", ["comb", "large comb", "another thread", "arenas"])
+def test_figures_of_glibc(dist, heapscope, report, target, tmp_path, pattern, interval):
+    file = tmp_path / "now.pftrace"
+    program = target("fragments", "-pthread")
+    command = [dist / "bin" / "heapscope", "run", "-q", "-i", interval, "-o", tmp_path / "x.pftrace", "--", program, pattern]
+    with subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=clean_env()) as process:
+        resident, free, arena, xml = process.stdout.readline().split(" ", 3)
+        pid = pid_of(process, program)
+        wait_until(lambda: heapscope("snapshot", "-p", pid, "-o", file).returncode == 0)
+        process.stdin.write("trim\n")
+        process.stdin.flush()
+        returned = int(resident) - int(process.stdout.readline())
+        process.stdin.close()
+        assert process.wait(60) == 0
+    ledger = report(file)["ledger"]
+    found = {line["kind"]: line for line in ledger["lines"] if line["kind"].startswith("malloc_")}
+    sizes = {kind: line["size_bytes"] for kind, line in found.items()}
+    free_bytes = sum(sizes.get(kind, 0) for kind in FREE)
+    assert free_bytes == pytest.approx(int(free), rel=0.01) == pytest.approx(free_of(xml), rel=0.01)
+    whole = sum(size for kind, size in sizes.items() if kind != "malloc_large")
+    assert whole == pytest.approx(int(arena), rel=0.01)
+    # All of it was written to, but for the ends of arenas.
+    between = found["malloc_binned"]
+    assert between["rss_bytes"] == pytest.approx(between["size_bytes"], rel=0.01)
+    assert between["rss_bytes"] > 0.6 * int(arena)
+    assert returned == pytest.approx(ledger["malloc_trim_bytes"], rel=0.05, abs=65536)
+    assert returned > 8 << 20 or pattern != "large comb"
+    assert ledger["malloc_arena_count"] > 1 or pattern != "arenas"
