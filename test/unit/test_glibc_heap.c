@@ -448,6 +448,44 @@ static void test_busy(void **state)
     assert_true(unread_bytes < 0.1 * bytes);
 }
 
+static uint64_t proportional_bytes(pid_t pid)
+{
+    struct hs_address_space space;
+    uint64_t bytes = 0;
+    assert_int_equal(hs_address_space_read(pid, &space), 0);
+    for (size_t i = 0; i < space.count; i++) {
+        bytes += space.items[i].pss_bytes;
+    }
+    hs_address_space_deinit(&space);
+    return bytes;
+}
+
+/* Reading the heap of a forked process does not make it have pages of its own. */
+static void test_shares(void **state)
+{
+    (void)state;
+    struct said said;
+    struct hs_glibc_heap heap;
+    if (!has_glibc_heap()) {
+        skip();
+    }
+    for (size_t block_bytes = 200; block_bytes <= 9000; block_bytes += 8800) {
+        fill(BLOCKS / 10, block_bytes);
+        struct child child = start(make_nothing, &said);
+        uint64_t before_bytes = proportional_bytes(child.pid);
+        read_heap(child.pid, &heap);
+        uint64_t after_bytes = proportional_bytes(child.pid);
+        end(&child);
+        hs_glibc_heap_deinit(&heap);
+        for (size_t i = 0; i < BLOCKS / 10; i++) {
+            free(blocks[i]);
+        }
+        print_message("%llu bytes before, %llu after\n", (unsigned long long)before_bytes,
+                      (unsigned long long)after_bytes);
+        assert_true(after_bytes < before_bytes + 65536);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -456,6 +494,7 @@ int main(void)
         cmocka_unit_test(test_broken),
         cmocka_unit_test(test_copies_little),
         cmocka_unit_test(test_busy),
+        cmocka_unit_test(test_shares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

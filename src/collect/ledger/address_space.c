@@ -142,6 +142,18 @@ const char *hs_mapping_path(const struct hs_address_space *space, const struct h
     return space->paths.data + mapping->path_off;
 }
 
+bool hs_address_space_is_forked(const struct hs_address_space *space)
+{
+    for (size_t i = 0; i < space->count; i++) {
+        const struct hs_mapping *mapping = &space->items[i];
+        if (mapping->inode == 0 && !mapping->is_shared && mapping->is_writable &&
+            mapping->pss_bytes < mapping->rss_bytes) {
+            return true;
+        }
+    }
+    return false;
+}
+
 const struct hs_mapping *hs_address_space_find(const struct hs_address_space *space, uint64_t va)
 {
     size_t low = 0, high = space->count;

@@ -46,5 +46,9 @@ void hs_address_space_deinit(struct hs_address_space *space);
  * the kernel writes it. */
 const char *hs_mapping_path(const struct hs_address_space *space, const struct hs_mapping *mapping);
 
+/* Does the process have anonymous private pages in common with another one? It has, from a fork on,
+ * until either writes to them. */
+bool hs_address_space_is_forked(const struct hs_address_space *space);
+
 /* The mapping that contains `va`. NULL: there is none. */
 const struct hs_mapping *hs_address_space_find(const struct hs_address_space *space, uint64_t va);

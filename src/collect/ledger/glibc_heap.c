@@ -426,6 +426,7 @@ int hs_glibc_heap_read(pid_t pid, const struct hs_address_space *space,
     if (r < 0) {
         return r;
     }
+    reading.window.has_shared_pages = hs_address_space_is_forked(space);
     r = reading.pagemap_fd = hs_residency_open(pid);
     r = r >= 0 ? read_heap(&reading, place) : r;
     r = r == -EFBIG ? -EPROTO : r;

@@ -2,7 +2,9 @@
  * Copies pieces of another process's memory: see remote_window.h.
  *
  * process_vm_readv copies large pieces faster than reads of /proc/PID/mem do, which takes less time
- * for a few bytes: it has checked the permission when it was opened.
+ * for a few bytes: it has checked the permission when it was opened. But process_vm_readv pins the
+ * pages, and the kernel (5.19 and newer) makes a private copy of each page that is pinned and
+ * shared.
  */
 #include "collect/ledger/remote_window.h"
 
@@ -39,7 +41,8 @@ static ssize_t copy_large(pid_t pid, uint64_t va, void *ret_bytes, size_t size_b
 static ssize_t copy(const struct hs_remote_window *window, uint64_t va, void *ret_bytes,
                     size_t size_bytes)
 {
-    if (window->mem_fd < 0 || size_bytes > PAGE_BYTES || va > VA_MAX) {
+    bool is_file = window->has_shared_pages || (window->mem_fd >= 0 && size_bytes <= PAGE_BYTES);
+    if (!is_file || va > VA_MAX) {
         return copy_large(window->pid, va, ret_bytes, size_bytes);
     }
     ssize_t got = pread(window->mem_fd, ret_bytes, size_bytes, (off_t)va);
@@ -166,10 +169,24 @@ bool hs_remote_window_peek(const struct hs_remote_window *window, uint64_t va, v
     return copy(window, va, ret_bytes, size_bytes) == (ssize_t)size_bytes;
 }
 
+static size_t peek_pages_alone(const struct hs_remote_window *window, const uint64_t *page_va,
+                               size_t page_count, uint64_t (*ret_heads)[2])
+{
+    size_t i = 0;
+    while (i < page_count &&
+           hs_remote_window_peek(window, page_va[i], ret_heads[i], sizeof(ret_heads[i]))) {
+        i++;
+    }
+    return i;
+}
+
 size_t hs_remote_window_peek_pages(const struct hs_remote_window *window, const uint64_t *page_va,
                                    size_t page_count, uint64_t (*ret_heads)[2])
 {
     struct iovec there[HS_REMOTE_PAGES_MAX];
+    if (window->has_shared_pages) {
+        return peek_pages_alone(window, page_va, page_count, ret_heads);
+    }
     struct iovec here = { ret_heads, page_count * sizeof(ret_heads[0]) };
     HS_ASSERT(page_count <= HS_REMOTE_PAGES_MAX);
     for (size_t i = 0; i < page_count; i++) {

@@ -15,8 +15,9 @@
  * A window copies at most about HS_REMOTE_COPY_BYTES_MAX in its life, because a process can make
  * tables that take hours to walk over.
  *
- * Where the window knows what is resident, it copies only that: reading must not change what the
- * process has in memory.
+ * Reading must not change what the process has in memory. Where the window knows what is resident,
+ * it copies only that. Of pages that a forked process has in common with its parent,
+ * process_vm_readv makes the kernel give the process copies of its own; /proc/PID/mem does not.
  *
  * Trust     the bytes come from another process: nothing here interprets them.
  * Threads   one.
@@ -46,6 +47,7 @@ struct hs_remote_window {
     uint64_t look_count;   /* at what the window holds */
     uint64_t copied_bytes; /* so far */
     uint64_t call_count;
+    bool has_shared_pages; /* with other processes, since a fork: the caller says so */
     /* Where the window may read; NULL: everywhere. Reading a page that is in swap would bring it
      * back, and reading one that was never written would map a page of zeros. */
     const struct hs_residency *residency;
