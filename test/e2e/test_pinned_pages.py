@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import signal
 import subprocess
 
 import pytest
@@ -143,3 +144,42 @@ def test_trim_remedy(dist, heapscope, report, program, tmp_path):
         assert tried.gives_back("trim") == pytest.approx(row["bytes"], rel=0.05)
         assert heapscope("snapshot", "-p", tried.pid, "-o", tmp_path / "after.pftrace").returncode == 0
         assert "malloc_trim" not in remedies(report(tmp_path / "after.pftrace"))
+
+
+def sparse_bytes(pins):
+    return sum(pins["page_counts"][1:3]) * 4096
+
+
+def test_attached(dist, heapscope, report, program, tmp_path):
+    """Blocks from before the recording keep pages, and no stack is named for them."""
+    file = tmp_path / "now.pftrace"
+    with subprocess.Popen([program, "comb"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=clean_env()) as process:
+        assert process.stdout.readline() == "ready\n"
+        with subprocess.Popen(list(map(str, [dist / "bin" / "heapscope", "attach", process.pid, "-q", "-i", "1", "-o", tmp_path / "x.pftrace"])),
+                              env=clean_env()) as recording:
+            wait_until(lambda: heapscope("snapshot", "-p", process.pid, "-o", file).returncode == 0)
+            recording.send_signal(signal.SIGINT)
+            assert recording.wait(60) == 0
+        process.stdin.close()
+        assert process.wait(60) == 0
+    pins = report(file)["pinned_pages"]
+    assert sparse_bytes(pins) > 16 << 20 and not any(site(stack) for stack in pins["stacks"])
+    assert pins["unknown_page_bytes"] == pytest.approx(sparse_bytes(pins), rel=0.01)
+
+
+def test_several_processes(dist, heapscope, report, program, tmp_path):
+    """The pages of several processes are added up; what freeing blocks would give back is told for each stack."""
+    def pins(count):
+        file = tmp_path / f"{count}.pftrace"
+        script = 'for i in $(seq "$1"); do (sleep 2.5 | "$0" comb) & done; wait'
+        done = heapscope("run", "-q", "-i", "1", "--dump-every", "300ms", "-o", file, "--", "/bin/sh", "-c", script, program, str(count))
+        assert done.returncode == 0, done.stderr
+        whole = report(file)
+        assert sum(process["exe"] == str(program) for process in whole["processes"]) == count
+        return whole["pinned_pages"]
+    one, two = pins(1), pins(2)
+    assert two["process_count"] >= 2 and sparse_bytes(two) == pytest.approx(2 * sparse_bytes(one), rel=0.02)
+    of_one, of_two = (next(stack for stack in found["stacks"] if site(stack) == "keep_header") for found in (one, two))
+    for column in ("block_count", "sparse_page_bytes"):
+        assert of_two[column] == pytest.approx(2 * of_one[column], rel=0.02)
+    assert of_two["gain"]["bytes"] == pytest.approx(2 * of_one["gain"]["bytes"], rel=0.02)
