@@ -231,6 +231,25 @@ struct hs_region_header_v2 {
     uint32_t interval_count;
     uint32_t forked_from_pid; /* the process whose blocks it began with; 0: with none, after exec */
     struct hs_section_v1 sections[HS_SECTION_N];
+    /* In the target's memory: struct hs_own_ranges_v2; 0: none. Not there in older regions, whose
+     * header_bytes end before it. */
+    uint64_t own_ranges_va;
+};
+
+#define HS_OWN_RANGES 255U
+
+/* Whole pages in the target's memory. */
+struct hs_own_range_v2 {
+    uint64_t start_va; /* 0: unused */
+    uint64_t end_va;   /* not above start_va: it is being written */
+};
+
+/* Anonymous memory that the client has mapped for itself: a list of such structures, in the
+ * target's memory. */
+struct hs_own_ranges_v2 {
+    uint64_t next_va; /* 0: this is the last one */
+    uint64_t reserved;
+    struct hs_own_range_v2 ranges[HS_OWN_RANGES];
 };
 
 /* The heap of what the program maps itself. Its blocks are ranges of addresses. */

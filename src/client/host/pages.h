@@ -1,6 +1,6 @@
 /*
  * Memory for the client's own tables: it comes from mmap, never from an allocator, and is not in
- * core dumps.
+ * core dumps. It is in the list of own_ranges.h.
  *
  * Threads   any; async-signal-safe.
  * Fails     map returns NULL. populate never fails: pages that the kernel does not populate are
@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
+#include "client/host/own_ranges.h"
 #include "client/host/sandbox.h"
 #include "rt/sys.h"
 
@@ -25,8 +26,16 @@ static inline void *hs_pages_map(size_t bytes)
     if (va < 0 && va > -4096) {
         return NULL;
     }
+    hs_own_ranges_add((void *)va, bytes);
     hs_sandbox_advise((void *)va, bytes, MADV_DONTDUMP);
     return (void *)va;
+}
+
+/* Unmaps such memory, or the end of it. */
+static inline void hs_pages_unmap(void *pages, size_t bytes)
+{
+    hs_own_ranges_remove(pages, bytes);
+    hs_sys_munmap(pages, bytes);
 }
 
 /* The same for tables that are touched only here and there: a huge page would take 2 MiB for each

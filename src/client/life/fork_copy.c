@@ -229,7 +229,7 @@ static bool copy_records(struct copy *c)
         hs_sys_munmap(c->records, bytes);
     }
     if (c->new_ids) {
-        hs_sys_munmap(c->new_ids, ids_bytes);
+        hs_pages_unmap(c->new_ids, ids_bytes);
     }
     return is_ok;
 }

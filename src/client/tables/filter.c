@@ -17,7 +17,7 @@ HS_COLD uint64_t *hs_filter_make_chunk(uintptr_t addr)
     uint64_t **slot = &hs_filter_chunks[addr >> HS_FILTER_CHUNK_SHIFT];
     uint64_t *mapped = hs_pages_map_sparse(CHUNK_BYTES), *chunk = NULL;
     if (mapped && !hs_cas_relaxed(slot, &chunk, mapped)) {
-        hs_sys_munmap(mapped, CHUNK_BYTES); /* another thread was first */
+        hs_pages_unmap(mapped, CHUNK_BYTES); /* another thread was first */
         return chunk;
     }
     return mapped;

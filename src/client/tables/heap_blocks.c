@@ -28,7 +28,7 @@ bool hs_heap_blocks_init(void)
     uint8_t *counters = hs_pages_map_sparse(HS_HEAP_FILTER_BYTES);
     if (!counters || !hs_index_init(&index_of_blocks, FIRST_LINES)) {
         if (counters) {
-            hs_sys_munmap(counters, HS_HEAP_FILTER_BYTES);
+            hs_pages_unmap(counters, HS_HEAP_FILTER_BYTES);
         }
         return false;
     }

@@ -48,7 +48,7 @@ static bool level_init(struct hs_index *index, uint32_t level_no)
     hs_store_relaxed(&level->line_shift, 32 - (uint32_t)hs_log2_floor(lines));
     /* ORDER index-level: as above. */
     if (!hs_cas_acq_rel(&level->slots, &slots, mapped)) {
-        hs_sys_munmap(mapped, level_bytes(lines));
+        hs_pages_unmap(mapped, level_bytes(lines));
     }
     return true;
 }

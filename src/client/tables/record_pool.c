@@ -273,7 +273,7 @@ bool hs_record_pool_is_valid(void)
         is_valid = is_thread_valid(met, thread);
     }
     if (met) {
-        hs_sys_munmap(met, met_bytes);
+        hs_pages_unmap(met, met_bytes);
     }
     return is_valid;
 }

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "client/host/memfd.h"
+#include "client/host/own_ranges.h"
 #include "client/host/pages.h"
 #include "client/host/sandbox.h"
 #include "rt/sys.h"
@@ -155,6 +156,7 @@ static void start_head(struct hs_region_control_v1 *control, struct hs_region_he
     hs_region_describe_process(header);
     header->page_bytes = HS_CONTROL_PAGE_BYTES;
     header->interval_count = 1;
+    header->own_ranges_va = (uint64_t)(uintptr_t)&hs_own_ranges;
     for (unsigned i = 0; i < HS_SECTION_N; i++) {
         header->sections[i] = hs_region.layout[i];
     }

@@ -115,7 +115,7 @@ static void replace_replay(struct hs_thread *thread)
     hs_pages_populate(memory, bytes);
     hs_replay_init(&thread->replay, memory, LARGE_SLOTS, LARGE_ARENA_BYTES);
     uintptr_t old_va = hs_align_up((uintptr_t)thread + REPLAY_OFF, 4096);
-    hs_sys_munmap((void *)old_va, (uintptr_t)thread + THREAD_BYTES - old_va);
+    hs_pages_unmap((void *)old_va, (uintptr_t)thread + THREAD_BYTES - old_va);
 }
 
 HS_COLD void hs_thread_enlarge_replay(struct hs_thread *thread)

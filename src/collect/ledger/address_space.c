@@ -154,7 +154,23 @@ bool hs_address_space_is_forked(const struct hs_address_space *space)
     return false;
 }
 
-const struct hs_mapping *hs_address_space_find(const struct hs_address_space *space, uint64_t va)
+bool hs_mapping_is_anonymous(const struct hs_address_space *space, const struct hs_mapping *mapping)
+{
+    const char *path = hs_mapping_path(space, mapping);
+    return mapping->inode == 0
+               ? path[0] == '\0' || strncmp(path, "[anon", 5) == 0 || strcmp(path, "[heap]") == 0
+               : strncmp(path, "/dev/zero", 9) == 0 || strncmp(path, "/anon_hugepage", 14) == 0 ||
+                     strncmp(path, "/memfd:", 7) == 0;
+}
+
+bool hs_mapping_is_plain(const struct hs_address_space *space, const struct hs_mapping *mapping)
+{
+    const char *path = hs_mapping_path(space, mapping);
+    return mapping->inode == 0 && !mapping->is_shared &&
+           (path[0] == '\0' || strcmp(path, "[heap]") == 0);
+}
+
+const struct hs_mapping *hs_address_space_from(const struct hs_address_space *space, uint64_t va)
 {
     size_t low = 0, high = space->count;
     while (low < high) {
@@ -165,5 +181,11 @@ const struct hs_mapping *hs_address_space_find(const struct hs_address_space *sp
             high = middle;
         }
     }
-    return low < space->count && space->items[low].start_va <= va ? &space->items[low] : NULL;
+    return space->items + low;
+}
+
+const struct hs_mapping *hs_address_space_find(const struct hs_address_space *space, uint64_t va)
+{
+    const struct hs_mapping *mapping = hs_address_space_from(space, va);
+    return mapping < space->items + space->count && mapping->start_va <= va ? mapping : NULL;
 }

@@ -50,5 +50,13 @@ const char *hs_mapping_path(const struct hs_address_space *space, const struct h
  * until either writes to them. */
 bool hs_address_space_is_forked(const struct hs_address_space *space);
 
+/* Is it memory without a file, or that of a memfd? */
+bool hs_mapping_is_anonymous(const struct hs_address_space *space,
+                             const struct hs_mapping *mapping);
+/* Is it private anonymous memory, with no name in the kernel but that of brk(2)? */
+bool hs_mapping_is_plain(const struct hs_address_space *space, const struct hs_mapping *mapping);
+
+/* The first mapping that ends behind `va`; the end of the array: there is none. */
+const struct hs_mapping *hs_address_space_from(const struct hs_address_space *space, uint64_t va);
 /* The mapping that contains `va`. NULL: there is none. */
 const struct hs_mapping *hs_address_space_find(const struct hs_address_space *space, uint64_t va);

@@ -25,6 +25,37 @@ int hs_ledger_lines_add(struct hs_ledger_lines *lines, const struct hs_ledger_li
     return 0;
 }
 
+int hs_ledger_lines_add_malloc(struct hs_ledger_lines *lines, const struct hs_malloc_space *space,
+                               double pss_share)
+{
+    static const enum hs_ledger_kind kinds[HS_MALLOC_STATE_N] = {
+        [HS_MALLOC_IN_USE] = HS_LEDGER_MALLOC_USED,
+        [HS_MALLOC_MMAPPED] = HS_LEDGER_MALLOC_LARGE,
+        [HS_MALLOC_BINNED] = HS_LEDGER_MALLOC_BINNED,
+        [HS_MALLOC_FAST] = HS_LEDGER_MALLOC_FAST,
+        [HS_MALLOC_CACHED] = HS_LEDGER_MALLOC_CACHED,
+        [HS_MALLOC_TOP] = HS_LEDGER_MALLOC_TOP,
+        [HS_MALLOC_INTERNAL] = HS_LEDGER_MALLOC_INTERNAL,
+        [HS_MALLOC_UNREADABLE] = HS_LEDGER_MALLOC_UNREAD,
+    };
+    for (size_t i = 0; i < HS_MALLOC_STATE_N; i++) {
+        const struct hs_malloc_sum *sum = &space->sums[i];
+        const struct hs_ledger_line line = {
+            .kind = kinds[i],
+            .count = sum->count,
+            .size_bytes = sum->bytes,
+            .rss_bytes = sum->resident_bytes,
+            .pss_bytes = (uint64_t)((double)sum->resident_bytes * pss_share),
+            .swap_bytes = sum->swap_bytes,
+        };
+        int r = sum->bytes > 0 ? hs_ledger_lines_add(lines, &line, "") : 0;
+        if (r < 0) {
+            return r;
+        }
+    }
+    return 0;
+}
+
 /* --- what a mapping is ------------------------------------------------------------------------ */
 
 struct modules {
@@ -63,7 +94,7 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-static bool is_recorder(const char *path)
+bool hs_ledger_is_recorder(const char *path)
 {
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
@@ -86,7 +117,7 @@ static bool is_shared_memory(const struct hs_mapping *mapping, const char *path)
 /* The kind of a mapping that is no module's. */
 static enum hs_ledger_kind kind_of(const struct hs_mapping *mapping, const char *path)
 {
-    if (is_recorder(path)) {
+    if (hs_ledger_is_recorder(path)) {
         return HS_LEDGER_RECORDER;
     }
     if (is_shared_memory(mapping, path)) {
@@ -188,7 +219,8 @@ int hs_ledger_lines_add_mappings(struct hs_ledger_lines *lines,
             struct hs_ledger_line line = rest_of(mapping, &claims[i]);
             line.kind = HS_LEDGER_STACK;
             r = hs_ledger_lines_add(lines, &line, stack->name);
-        } else if (mapping->inode != 0 && !is_recorder(path) && is_module(&modules, path)) {
+        } else if (mapping->inode != 0 && !hs_ledger_is_recorder(path) &&
+                   is_module(&modules, path)) {
             r = add_module(lines, mapping, path);
         } else {
             r = add_other(lines, path, mapping, &claims[i], main_thread);

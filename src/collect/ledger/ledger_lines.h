@@ -7,10 +7,12 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "collect/ledger/address_space.h"
+#include "collect/ledger/malloc_space.h"
 #include "collect/ledger/thread_stacks.h"
 #include "trace/ledger.h"
 
@@ -25,9 +27,14 @@ struct hs_ledger_lines {
     size_t capacity;
 };
 
+/* Is the file with this path heapscope's client, or its region? */
+bool hs_ledger_is_recorder(const char *path);
 /* Adds one line; copies the name. */
 int hs_ledger_lines_add(struct hs_ledger_lines *lines, const struct hs_ledger_line *line,
                         const char *name);
+/* Adds the lines of malloc's memory. `pss_share`: how much of a resident byte counts as PSS. */
+int hs_ledger_lines_add_malloc(struct hs_ledger_lines *lines, const struct hs_malloc_space *space,
+                               double pss_share);
 /* Adds what claims[i] leaves of each mapping i. */
 int hs_ledger_lines_add_mappings(struct hs_ledger_lines *lines,
                                  const struct hs_address_space *space,

@@ -13,11 +13,14 @@
 #include "collect/ledger/glibc_place.h"
 #include "collect/ledger/ledger_lines.h"
 #include "collect/ledger/mmap_blocks.h"
+#include "collect/ledger/owned_ranges.h"
 #include "collect/ledger/pins_make.h"
+#include "collect/ledger/range_owners.h"
 #include "collect/ledger/remote_window.h"
 #include "collect/ledger/residency.h"
 #include "collect/ledger/thread_stacks.h"
 #include "collect/ledger/zeroed_data.h"
+#include "rt/base.h"
 #include "rt/clock.h"
 #include "util/proc.h"
 
@@ -30,7 +33,9 @@ struct reading {
     struct hs_address_space space;
     struct hs_mapping_claim
         *claims;                  /* one for each mapping: what lines of their own contain of it */
+    struct hs_region *region;     /* NULL: it has none */
     struct hs_mmap_blocks mapped; /* as recorded */
+    struct hs_owned_ranges owned;
     struct hs_glibc_heap heap;
     struct hs_thread_stacks stacks;
     struct hs_ledger_lines lines;
@@ -104,40 +109,15 @@ static int claim_all(struct reading *reading)
     return r;
 }
 
-static int add_malloc_lines(struct reading *reading)
+/* The share of its resident bytes that malloc's memory has in PSS. */
+static double pss_share(const struct reading *reading)
 {
-    static const enum hs_ledger_kind kinds[HS_MALLOC_STATE_N] = {
-        [HS_MALLOC_IN_USE] = HS_LEDGER_MALLOC_USED,
-        [HS_MALLOC_MMAPPED] = HS_LEDGER_MALLOC_LARGE,
-        [HS_MALLOC_BINNED] = HS_LEDGER_MALLOC_BINNED,
-        [HS_MALLOC_FAST] = HS_LEDGER_MALLOC_FAST,
-        [HS_MALLOC_CACHED] = HS_LEDGER_MALLOC_CACHED,
-        [HS_MALLOC_TOP] = HS_LEDGER_MALLOC_TOP,
-        [HS_MALLOC_INTERNAL] = HS_LEDGER_MALLOC_INTERNAL,
-        [HS_MALLOC_UNREADABLE] = HS_LEDGER_MALLOC_UNREAD,
-    };
     double rss_bytes = 0, pss_bytes = 0;
     for (size_t i = 0; i < reading->space.count; i++) {
         rss_bytes += (double)reading->claims[i].rss_bytes;
         pss_bytes += (double)reading->claims[i].pss_bytes;
     }
-    double share = rss_bytes > 0 ? pss_bytes / rss_bytes : 1;
-    for (size_t i = 0; i < HS_MALLOC_STATE_N; i++) {
-        const struct hs_malloc_sum *sum = &reading->heap.space.sums[i];
-        const struct hs_ledger_line line = {
-            .kind = kinds[i],
-            .count = sum->count,
-            .size_bytes = sum->bytes,
-            .rss_bytes = sum->resident_bytes,
-            .pss_bytes = (uint64_t)((double)sum->resident_bytes * share),
-            .swap_bytes = sum->swap_bytes,
-        };
-        int r = sum->bytes > 0 ? hs_ledger_lines_add(&reading->lines, &line, "") : 0;
-        if (r < 0) {
-            return r;
-        }
-    }
-    return 0;
+    return rss_bytes > 0 ? pss_bytes / rss_bytes : 1;
 }
 
 static int read_malloc(struct reading *reading)
@@ -173,7 +153,9 @@ static int read_malloc(struct reading *reading)
     ledger->trim_bytes = reading->heap.space.trim_bytes;
     ledger->is_free_cut = reading->heap.is_free_cut;
     r = claim_all(reading);
-    return r < 0 ? r : add_malloc_lines(reading);
+    return r < 0 ? r
+                 : hs_ledger_lines_add_malloc(&reading->lines, &reading->heap.space,
+                                              pss_share(reading));
 }
 
 /* --- the whole -------------------------------------------------------------------------------- */
@@ -189,6 +171,31 @@ static void add_up(struct reading *reading)
     if (hs_proc_read_status(reading->pid, &status) == 0) {
         reading->ledger->page_table_bytes = status.vm_pte_bytes;
     }
+}
+
+/* --- who owns what ---------------------------------------------------------------------------- */
+
+static int own(struct reading *reading, uint64_t start_va, uint64_t end_va)
+{
+    const struct hs_owned_range range = { start_va, end_va, HS_OWNED_ELSEWHERE, "" };
+    return hs_owned_ranges_add(&reading->owned, &range);
+}
+
+/* Stacks and malloc's memory have lines already. */
+static int own_elsewhere(struct reading *reading)
+{
+    const struct hs_va_ranges *malloc_ranges[] = { &reading->heap.arenas, &reading->heap.mmapped };
+    int r = 0;
+    for (size_t i = 0; i < reading->stacks.count && r == 0; i++) {
+        r = own(reading, reading->stacks.items[i].start_va, reading->stacks.items[i].end_va);
+    }
+    for (size_t n = 0; n < HS_COUNT_OF(malloc_ranges); n++) {
+        for (size_t i = 0; i < malloc_ranges[n]->count && r == 0; i++) {
+            const struct hs_va_range *range = &malloc_ranges[n]->items[i];
+            r = own(reading, range->start_va, range->end_va);
+        }
+    }
+    return r == 0 ? hs_owned_ranges_settle(&reading->owned) : r;
 }
 
 /* --- other parts ------------------------------------------------------------------------------ */
@@ -225,29 +232,28 @@ static int add_zeroed_data(struct reading *reading, const struct hs_remote_windo
             struct hs_va_range zeroed = { .start_va = mapping->start_va, .end_va = end_va };
             r = look_up(reading, &zeroed);
             r = r < 0 ? r : claim(reading, &zeroed);
+            r = r < 0 ? r : own(reading, zeroed.start_va, zeroed.end_va);
+            const char *path = hs_mapping_path(&reading->space, first);
+            bool is_recorder = hs_ledger_is_recorder(path);
             const struct hs_ledger_line line = {
-                .kind = HS_LEDGER_DATA,
+                .kind = is_recorder ? HS_LEDGER_RECORDER : HS_LEDGER_DATA,
                 .count = 1,
                 .size_bytes = after->size_bytes - before.size_bytes,
                 .rss_bytes = after->rss_bytes - before.rss_bytes,
                 .pss_bytes = after->pss_bytes - before.pss_bytes,
                 .swap_bytes = after->swap_bytes - before.swap_bytes,
             };
-            r = r < 0 ? r
-                      : hs_ledger_lines_add(&reading->lines, &line,
-                                            hs_mapping_path(&reading->space, first));
+            r = r < 0 ? r : hs_ledger_lines_add(&reading->lines, &line, is_recorder ? "" : path);
         }
         first = NULL;
     }
     return r;
 }
 
-/* --- what the program has mapped itself ------------------------------------------------------- */
-
-/* Finds what of a block is resident. A block that fills its mapping has the kernel's figures; one
- * that is too large to look at each page has its share of its mapping. */
-static int look_up_mapped(const struct reading *reading, const struct hs_mapping *mapping,
-                          struct hs_va_range *range)
+/* Finds what of a range in a mapping is resident. One that fills its mapping has the kernel's
+ * figures; one that is too large to look at each page has its share of its mapping. */
+static int look_up_part(const struct reading *reading, const struct hs_mapping *mapping,
+                        struct hs_va_range *range)
 {
     uint64_t mapping_bytes = mapping->end_va - mapping->start_va;
     uint64_t range_bytes = range->end_va - range->start_va;
@@ -261,38 +267,81 @@ static int look_up_mapped(const struct reading *reading, const struct hs_mapping
     return 0;
 }
 
-static int add_mapped_block(struct reading *reading, struct hs_mmap_block *block,
-                            struct hs_ledger_line *line)
+static int claim_looked_up(struct reading *reading, const struct hs_mapping *mapping,
+                           struct hs_va_range part)
 {
-    const struct hs_mapping *mapping = hs_address_space_find(&reading->space, block->start_va);
-    const struct hs_mapping_claim *after = &reading->claims[mapping - reading->space.items];
-    struct hs_mapping_claim before = *after;
-    struct hs_va_range range = { .start_va = block->start_va, .end_va = block->end_va };
-    int r = look_up_mapped(reading, mapping, &range);
-    r = r == 0 ? claim(reading, &range) : r;
-    block->rss_bytes = range.rss_bytes;
-    block->swap_bytes = range.swap_bytes;
-    line->count++;
-    line->size_bytes += after->size_bytes - before.size_bytes;
-    line->rss_bytes += after->rss_bytes - before.rss_bytes;
-    line->pss_bytes += after->pss_bytes - before.pss_bytes;
-    line->swap_bytes += after->swap_bytes - before.swap_bytes;
+    int r = look_up_part(reading, mapping, &part);
+    if (r == 0) {
+        claim_part(reading, mapping, &part);
+    }
     return r;
 }
 
-static int add_mapped(struct reading *reading)
+/* Adds a line for what of the range is anonymous memory. */
+static int add_owned(struct reading *reading, const struct hs_owned_range *range)
+{
+    struct hs_ledger_line line = { .kind = range->kind, .count = 1 };
+    const struct hs_mapping *end = reading->space.items + reading->space.count;
+    int r = 0;
+    for (const struct hs_mapping *mapping = hs_address_space_from(&reading->space, range->start_va);
+         mapping < end && mapping->start_va < range->end_va && r == 0; mapping++) {
+        if (hs_mapping_is_anonymous(&reading->space, mapping)) {
+            const struct hs_mapping_claim *after = &reading->claims[mapping - reading->space.items];
+            struct hs_mapping_claim before = *after;
+            uint64_t end_va = mapping->end_va;
+            r = claim_looked_up(
+                reading, mapping,
+                (struct hs_va_range){ .start_va = mapping->start_va > range->start_va
+                                                      ? mapping->start_va
+                                                      : range->start_va,
+                                      .end_va = end_va < range->end_va ? end_va : range->end_va });
+            line.size_bytes += after->size_bytes - before.size_bytes;
+            line.rss_bytes += after->rss_bytes - before.rss_bytes;
+            line.pss_bytes += after->pss_bytes - before.pss_bytes;
+            line.swap_bytes += after->swap_bytes - before.swap_bytes;
+        }
+    }
+    return r == 0 && line.size_bytes > 0 ? hs_ledger_lines_add(&reading->lines, &line, range->name)
+                                         : r;
+}
+
+/* Adds what is resident of the blocks of the heap `mmap`, by stack, in whatever line it is. */
+static int add_stacks(struct reading *reading, struct hs_mmap_blocks *blocks)
+{
+    int r = 0;
+    for (size_t i = 0; i < blocks->count && r == 0; i++) {
+        struct hs_mmap_block *block = &blocks->items[i];
+        struct hs_va_range range = { .start_va = block->start_va, .end_va = block->end_va };
+        r = look_up_part(reading, hs_address_space_find(&reading->space, block->start_va), &range);
+        block->rss_bytes = range.rss_bytes;
+        block->swap_bytes = range.swap_bytes;
+    }
+    return r == 0 && blocks->count > 0 ? hs_mmap_blocks_by_stack(blocks, &reading->ledger->stacks,
+                                                                 &reading->ledger->stack_count)
+                                       : r;
+}
+
+/* Adds lines for anonymous memory that is known to belong to somebody. */
+static int add_owners(struct reading *reading, struct hs_remote_window *window)
 {
     struct hs_mmap_blocks blocks = { 0 };
-    struct hs_ledger_line line = { .kind = HS_LEDGER_MMAP };
+    struct hs_range_search search = {
+        .pid = reading->pid,
+        .pagemap_fd = reading->pagemap_fd,
+        .window = window,
+        .space = &reading->space,
+        .region = reading->region,
+        .mapped = &blocks,
+    };
     int r = hs_mmap_blocks_clip(&reading->space, &reading->mapped, &blocks);
-    for (size_t i = 0; i < blocks.count && r == 0; i++) {
-        r = add_mapped_block(reading, &blocks.items[i], &line);
+    r = r == 0 ? own_elsewhere(reading) : r;
+    r = r == 0 ? hs_range_owners_find(&search, &reading->owned) : r;
+    for (size_t i = 0; i < reading->owned.count && r == 0; i++) {
+        if (reading->owned.items[i].kind != HS_OWNED_ELSEWHERE) {
+            r = add_owned(reading, &reading->owned.items[i]);
+        }
     }
-    if (r == 0 && line.count > 0) {
-        r = hs_mmap_blocks_by_stack(&blocks, &reading->ledger->stacks,
-                                    &reading->ledger->stack_count);
-        r = r == 0 ? hs_ledger_lines_add(&reading->lines, &line, "") : r;
-    }
+    r = r == 0 ? add_stacks(reading, &blocks) : r;
     hs_mmap_blocks_deinit(&blocks);
     return r;
 }
@@ -309,9 +358,10 @@ static int read_memory(struct reading *reading)
     int r = hs_thread_stacks_find(reading->pid, &window, reading->pagemap_fd, &reading->space,
                                   &reading->stacks);
     r = r == 0 ? add_zeroed_data(reading, &window) : r;
-    hs_remote_window_close(&window);
     r = r == 0 ? read_malloc(reading) : r;
-    return r == 0 ? add_mapped(reading) : r;
+    r = r == 0 ? add_owners(reading, &window) : r;
+    hs_remote_window_close(&window);
+    return r;
 }
 
 /* A process that ended while it was read has given back memory that the ledger has not seen. */
@@ -387,6 +437,7 @@ int hs_ledger_read(pid_t pid, struct hs_region *region, struct hs_ledger **ret_l
                    struct hs_pinned_pages **ret_pins)
 {
     struct reading reading = { .pid = pid,
+                               .region = region,
                                .pagemap_fd = -1,
                                .ledger = calloc(1, sizeof(struct hs_ledger)) };
     if (!reading.ledger) {
@@ -418,6 +469,7 @@ int hs_ledger_read(pid_t pid, struct hs_region *region, struct hs_ledger **ret_l
     }
     free(reading.claims);
     hs_mmap_blocks_deinit(&reading.mapped);
+    hs_owned_ranges_deinit(&reading.owned);
     hs_glibc_heap_deinit(&reading.heap);
     hs_live_blocks_deinit(&reading.blocks);
     hs_used_chunks_deinit(&reading.chunks);

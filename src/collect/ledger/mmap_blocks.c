@@ -89,15 +89,6 @@ static int compare_starts(const void *a, const void *b)
     return x->start_va < y->start_va ? -1 : x->start_va > y->start_va;
 }
 
-static bool is_anonymous(const struct hs_address_space *space, const struct hs_mapping *mapping)
-{
-    const char *path = hs_mapping_path(space, mapping);
-    return mapping->inode == 0
-               ? path[0] == '\0' || strncmp(path, "[anon", 5) == 0 || strcmp(path, "[heap]") == 0
-               : strncmp(path, "/dev/zero", 9) == 0 || strncmp(path, "/anon_hugepage", 14) == 0 ||
-                     strncmp(path, "/memfd:", 7) == 0;
-}
-
 int hs_mmap_blocks_clip(const struct hs_address_space *space, struct hs_mmap_blocks *recorded,
                         struct hs_mmap_blocks *ret_blocks)
 {
@@ -119,7 +110,7 @@ int hs_mmap_blocks_clip(const struct hs_address_space *space, struct hs_mmap_blo
             struct hs_mmap_block part = *block;
             part.start_va = mapping->start_va > from_va ? mapping->start_va : from_va;
             part.end_va = mapping->end_va < block->end_va ? mapping->end_va : block->end_va;
-            if (part.start_va < part.end_va && is_anonymous(space, mapping)) {
+            if (part.start_va < part.end_va && hs_mapping_is_anonymous(space, mapping)) {
                 r = add_block(ret_blocks, &part);
             }
         }

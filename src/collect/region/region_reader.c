@@ -27,6 +27,8 @@
 
 /* The header of either version begins with the same fields. */
 #define HS_HEADER_COMMON_BYTES offsetof(struct hs_region_header_v2, sections)
+/* Version 2 as it was at first. */
+#define HS_HEADER_V2_BYTES_MIN offsetof(struct hs_region_header_v2, own_ranges_va)
 _Static_assert(HS_HEADER_COMMON_BYTES == offsetof(struct hs_region_header_v1, sections), "common");
 
 /* Reads exactly `bytes`; a file that ends early is broken. */
@@ -110,8 +112,8 @@ static const char *find_version_fault(const struct hs_region_header_v2 *header)
     if (header->version != 1 && header->version != HS_REGION_VERSION) {
         return "its region has a version that this heapscope cannot read";
     }
-    size_t least_bytes = header->version == 1 ? sizeof(struct hs_region_header_v1)
-                                              : sizeof(struct hs_region_header_v2);
+    size_t least_bytes =
+        header->version == 1 ? sizeof(struct hs_region_header_v1) : HS_HEADER_V2_BYTES_MIN;
     if (header->header_bytes < least_bytes || header->header_bytes > HS_HEADER_BYTES_MAX) {
         return "its region has an impossible header";
     }
@@ -143,6 +145,15 @@ static const char *find_content_fault(const struct hs_region *region,
     return NULL;
 }
 
+/* Fields that the headers of older clients do not have stay 0. */
+static int read_newer_fields(const struct hs_region *region, struct hs_region_header_v2 *header)
+{
+    return header->version == HS_REGION_VERSION && header->header_bytes >= sizeof(*header)
+               ? read_at(region->fd, HS_REGION_HEADER_OFF + HS_HEADER_V2_BYTES_MIN,
+                         &header->own_ranges_va, sizeof(header->own_ranges_va))
+               : 0;
+}
+
 static int load_header(struct hs_region *region, const char **ret_why)
 {
     struct hs_region_header_v2 header = { .magic = 0 };
@@ -155,6 +166,7 @@ static int load_header(struct hs_region *region, const char **ret_why)
     if (!*ret_why) {
         r = read_at(region->fd, HS_REGION_HEADER_OFF + HS_HEADER_COMMON_BYTES, header.sections,
                     section_count(&header) * sizeof(header.sections[0]));
+        r = r < 0 ? r : read_newer_fields(region, &header);
         *ret_why = r < 0 ? NULL : find_content_fault(region, &header);
     }
     if (r < 0 || *ret_why) {
