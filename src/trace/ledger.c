@@ -26,6 +26,8 @@ static const char *const kind_keys[HS_LEDGER_KIND_N] = {
     [HS_LEDGER_KERNEL] = "kernel",
     [HS_LEDGER_RECORDER] = "recorder",
     [HS_LEDGER_MMAP] = "mmap",
+    [HS_LEDGER_ALLOCATOR] = "allocator",
+    [HS_LEDGER_RUNTIME] = "runtime",
 };
 
 const char *hs_ledger_kind_key(uint32_t kind)

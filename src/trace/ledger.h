@@ -38,6 +38,8 @@ enum hs_ledger_kind {
     HS_LEDGER_KERNEL,          /* mappings that the kernel made: [vdso] */
     HS_LEDGER_RECORDER,        /* heapscope's own */
     HS_LEDGER_MMAP,            /* what the program has mapped itself: blocks of the heap mmap */
+    HS_LEDGER_ALLOCATOR,       /* of an allocator that is not glibc's malloc: `name` */
+    HS_LEDGER_RUNTIME,         /* of the runtime of a language: `name` is the part, "JVM heap" */
     HS_LEDGER_KIND_N,
 };
 

@@ -39,6 +39,8 @@ static const struct {
     [HS_LEDGER_KERNEL] = { "pages that the kernel maps into each process", NOT_COUNTED, false },
     [HS_LEDGER_RECORDER] = { "heapscope itself", NOT_COUNTED, false },
     [HS_LEDGER_MMAP] = { "mapped by the program, with stacks (heap mmap)", MAPPINGS, false },
+    [HS_LEDGER_ALLOCATOR] = { "allocators other than the C library's malloc", MAPPINGS, true },
+    [HS_LEDGER_RUNTIME] = { "runtimes of languages", MAPPINGS, true },
 };
 
 const char *hs_ledger_words_of(uint32_t kind)

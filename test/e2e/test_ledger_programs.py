@@ -15,6 +15,7 @@ public class Kept {
     public static void main(String[] args) throws Exception {
         List<Object> kept = new ArrayList<>();
         for (int i = 0; i < 100000; i++) { kept.add(new byte[100]); }
+        System.gc();
         System.out.println("ready");
         System.in.read();
     }
@@ -123,15 +124,20 @@ def check(heapscope, report, dist, pid, folder):
     recording = subprocess.Popen([dist / "bin" / "heapscope", "attach", str(pid), "-q", "-o", folder / "x.pftrace"],
                                  env=clean_env(), stderr=subprocess.DEVNULL)
     try:
-        wait_until(lambda: heapscope("snapshot", "-p", pid, "-o", folder / "first.pftrace").returncode == 0)
-        with stopped(pid):
-            before = rollup(pid)
-            done = heapscope("snapshot", "-p", pid, "-o", file)
-            after = rollup(pid)
-        assert done.returncode == 0, done.stderr
+        return check_recorded(heapscope, report, pid, file)
     finally:
         recording.send_signal(signal.SIGINT)
         recording.wait(60)
+
+
+def check_recorded(heapscope, report, pid, file):
+    """The same of a process that is being recorded, with a snapshot in the file."""
+    wait_until(lambda: heapscope("snapshot", "-p", pid, "-o", file.with_suffix(".first.pftrace")).returncode == 0)
+    with stopped(pid):
+        before = rollup(pid)
+        done = heapscope("snapshot", "-p", pid, "-o", file)
+        after = rollup(pid)
+    assert done.returncode == 0, done.stderr
     ledger = report(file)["ledger"]
     # Which of a file's pages are shared, and with how many, other processes change.
     assert before["Rss"] == after["Rss"] == ledger["rss_bytes"]

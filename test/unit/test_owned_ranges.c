@@ -1,4 +1,7 @@
-/* To whom ranges of addresses belong, and the list that the client keeps of its own memory. */
+/*
+ * collect/ledger/owned_ranges and client_ranges: to whom ranges of addresses belong, and the list
+ * that the client keeps of its own memory.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

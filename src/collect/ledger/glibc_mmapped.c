@@ -27,6 +27,20 @@ int hs_va_ranges_add(struct hs_va_ranges *ranges, uint64_t start_va, uint64_t en
     return r;
 }
 
+size_t hs_va_ranges_find(const struct hs_va_ranges *ranges, uint64_t va)
+{
+    size_t low = 0, high = ranges->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (ranges->items[middle].end_va <= va) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < ranges->count && ranges->items[low].start_va <= va ? low : ranges->count;
+}
+
 void hs_va_ranges_deinit(struct hs_va_ranges *ranges)
 {
     free(ranges->items);

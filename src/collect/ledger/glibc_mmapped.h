@@ -30,6 +30,9 @@ struct hs_va_ranges {
 };
 
 int hs_va_ranges_add(struct hs_va_ranges *ranges, uint64_t start_va, uint64_t end_va);
+/* The range that contains `va`, of ranges in the order of their addresses, which do not overlap;
+ * ranges->count: none does. */
+size_t hs_va_ranges_find(const struct hs_va_ranges *ranges, uint64_t va);
 /* Frees the array. */
 void hs_va_ranges_deinit(struct hs_va_ranges *ranges);
 

@@ -330,7 +330,8 @@ static int add_owners(struct reading *reading, struct hs_remote_window *window)
         .pagemap_fd = reading->pagemap_fd,
         .window = window,
         .space = &reading->space,
-        .region = reading->region,
+        .region = reading->region && reading->region->fd >= 0 ? reading->region : NULL,
+        .is_glibc_used = reading->ledger->malloc_result != HS_LEDGER_MALLOC_NONE,
         .mapped = &blocks,
     };
     int r = hs_mmap_blocks_clip(&reading->space, &reading->mapped, &blocks);
@@ -342,6 +343,7 @@ static int add_owners(struct reading *reading, struct hs_remote_window *window)
         }
     }
     r = r == 0 ? add_stacks(reading, &blocks) : r;
+    hs_range_search_deinit(&search);
     hs_mmap_blocks_deinit(&blocks);
     return r;
 }

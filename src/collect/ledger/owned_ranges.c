@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "trace/ledger.h"
 #include "util/array.h"
 
 int hs_owned_ranges_add(struct hs_owned_ranges *owned, const struct hs_owned_range *range)
@@ -45,6 +46,23 @@ static int add_rest(const struct hs_owned_ranges *old, size_t *old_idx, struct h
     return r == 0 ? hs_owned_ranges_add(to, &range) : r;
 }
 
+/* Joins neighbours of one owner. Blocks of the heap `mmap` stay apart: they are counted. */
+static void join(struct hs_owned_ranges *all)
+{
+    size_t kept = 0;
+    for (size_t i = 1; i < all->added_count; i++) {
+        struct hs_owned_range *last = &all->items[kept];
+        const struct hs_owned_range *range = &all->items[i];
+        if (range->start_va == last->end_va && range->kind == last->kind &&
+            range->name == last->name && range->kind != HS_LEDGER_MMAP) {
+            last->end_va = range->end_va;
+        } else {
+            all->items[++kept] = *range;
+        }
+    }
+    all->added_count = all->added_count > 0 ? kept + 1 : 0;
+}
+
 int hs_owned_ranges_settle(struct hs_owned_ranges *owned)
 {
     struct hs_owned_ranges all = { 0 };
@@ -74,6 +92,7 @@ int hs_owned_ranges_settle(struct hs_owned_ranges *owned)
     if (all.added_count > 1) {
         qsort(all.items, all.added_count, sizeof(all.items[0]), compare_starts);
     }
+    join(&all);
     all.count = all.added_count;
     hs_owned_ranges_deinit(owned);
     *owned = all;

@@ -39,7 +39,8 @@ struct hs_owned_ranges {
 /* Adds a range, which owns nothing before it is settled. */
 int hs_owned_ranges_add(struct hs_owned_ranges *owned, const struct hs_owned_range *range);
 /* Gives to the ranges that were added since the last time what no earlier one owns. Of those that
- * overlap each other, the one that begins first gets what both have. */
+ * overlap each other, the one that begins first gets what both have. Neighbours of
+ * one kind and name are joined, except blocks of the heap `mmap`. */
 int hs_owned_ranges_settle(struct hs_owned_ranges *owned);
 /* The settled range that contains `va`. NULL: nobody owns it. */
 const struct hs_owned_range *hs_owned_ranges_find(const struct hs_owned_ranges *owned, uint64_t va);

@@ -3,7 +3,15 @@
  */
 #include "collect/ledger/range_owners.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
+#include "collect/ledger/allocator_memory.h"
 #include "collect/ledger/client_ranges.h"
+#include "collect/ledger/go_memory.h"
+#include "collect/ledger/jemalloc_memory.h"
+#include "collect/ledger/jvm_memory.h"
+#include "collect/ledger/v8_memory.h"
 #include "rt/base.h"
 #include "trace/ledger.h"
 
@@ -12,6 +20,14 @@ static int find_client(const struct hs_range_search *search, struct hs_owned_ran
     return search->region
                ? hs_client_ranges_read(search->window, search->region->header.own_ranges_va, owned)
                : 0;
+}
+
+/* Before what the program has mapped itself: a runtime calls mmap like any other code. */
+static int find_runtimes(const struct hs_range_search *search, struct hs_owned_ranges *owned)
+{
+    int r = hs_jvm_memory_find(search->window, search->space, owned);
+    r = r == 0 ? hs_go_memory_find(search->pid, search->space, owned) : r;
+    return r == 0 ? hs_v8_memory_find(search->window, search->pagemap_fd, search->space, owned) : r;
 }
 
 static int find_mapped(const struct hs_range_search *search, struct hs_owned_ranges *owned)
@@ -25,16 +41,47 @@ static int find_mapped(const struct hs_range_search *search, struct hs_owned_ran
     return r;
 }
 
-int hs_range_owners_find(const struct hs_range_search *search, struct hs_owned_ranges *owned)
+static int find_jemalloc(const struct hs_range_search *search, struct hs_owned_ranges *owned)
+{
+    struct hs_va_ranges gaps = { 0 };
+    int r = hs_owned_ranges_gaps(owned, search->space, &gaps);
+    r = r == 0 ? hs_jemalloc_memory_find(search->window, search->pagemap_fd, &gaps, owned) : r;
+    hs_va_ranges_deinit(&gaps);
+    return r;
+}
+
+static int find_allocators(const struct hs_range_search *search, struct hs_owned_ranges *owned)
+{
+    const struct hs_allocator_search of = {
+        .window = search->window,
+        .pagemap_fd = search->pagemap_fd,
+        .space = search->space,
+        .region = search->region,
+        .is_glibc_used = search->is_glibc_used,
+        .heaps = search->heaps,
+    };
+    return hs_allocator_memory_find(&of, owned);
+}
+
+int hs_range_owners_find(struct hs_range_search *search, struct hs_owned_ranges *owned)
 {
     static int (*const searches[])(const struct hs_range_search *, struct hs_owned_ranges *) = {
-        find_client,
-        find_mapped,
+        find_client, find_runtimes, find_mapped, find_jemalloc, find_allocators,
     };
     int r = 0;
+    search->heaps = calloc(HS_REGION_HEAPS, sizeof(search->heaps[0]));
+    if (!search->heaps) {
+        return -ENOMEM;
+    }
     for (size_t i = 0; i < HS_COUNT_OF(searches) && r == 0; i++) {
         r = searches[i](search, owned);
         r = r == 0 ? hs_owned_ranges_settle(owned) : r;
     }
     return r;
+}
+
+void hs_range_search_deinit(struct hs_range_search *search)
+{
+    free(search->heaps);
+    search->heaps = NULL;
 }

@@ -1,15 +1,17 @@
 /*
  * Finds to whom anonymous memory belongs that is neither glibc's malloc's nor a stack.
  *
- * Several searches follow each other. What one has found is left out by those that come later, so
- * the most certain ones come first: the client's own list, what the program has mapped itself.
+ * Several searches follow each other, and a later one gets what the earlier ones leave. Memory that
+ * no search finds has no owner.
  *
  * Threads   one.
  * Trust     the memory of the process and its region are hostile; each search checks what it reads.
- * Fails     -ENOMEM, or -errno of reading the region.
+ * Fails     -ENOMEM, or -errno of reading the region or the pagemap.
+ * See       docs/adr/0036-names-of-mappings.md
  */
 #pragma once
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "collect/ledger/mmap_blocks.h"
@@ -23,8 +25,13 @@ struct hs_range_search {
     struct hs_remote_window *window;
     const struct hs_address_space *space;
     const struct hs_region *region;      /* NULL: the process has none */
+    bool is_glibc_used;                  /* the process has a heap of glibc's malloc */
     const struct hs_mmap_blocks *mapped; /* what is memory of the heap `mmap` */
+    struct hs_heap_v2 *heaps;            /* NULL at first; found ranges point to their names */
 };
 
-/* Adds what the searches find to `owned`, and settles it. */
-int hs_range_owners_find(const struct hs_range_search *search, struct hs_owned_ranges *owned);
+/* Adds what the searches find to `owned`, and settles it. The caller frees `search` when it no
+ * longer needs the names, also when this fails. */
+int hs_range_owners_find(struct hs_range_search *search, struct hs_owned_ranges *owned);
+/* Frees the heaps. */
+void hs_range_search_deinit(struct hs_range_search *search);

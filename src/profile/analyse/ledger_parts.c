@@ -9,6 +9,8 @@ static const struct {
     [HS_LEDGER_PART_HELD] = { "malloc_held", "blocks from malloc" },
     [HS_LEDGER_PART_FREE] = { "malloc_free", "memory that malloc keeps free" },
     [HS_LEDGER_PART_MMAP] = { "mmap", "memory that the program maps itself" },
+    [HS_LEDGER_PART_ALLOCATOR] = { "allocator", "memory of other allocators than the C library's" },
+    [HS_LEDGER_PART_RUNTIME] = { "runtime", "memory of language runtimes" },
     [HS_LEDGER_PART_ANONYMOUS] = { "anonymous", "other anonymous mappings" },
     [HS_LEDGER_PART_SHARED] = { "shared", "shared memory" },
     [HS_LEDGER_PART_STACKS] = { "stacks", "stacks" },
@@ -32,6 +34,10 @@ enum hs_ledger_part_kind hs_ledger_part_of(uint32_t kind)
         return HS_LEDGER_PART_FREE;
     case HS_LEDGER_MMAP:
         return HS_LEDGER_PART_MMAP;
+    case HS_LEDGER_ALLOCATOR:
+        return HS_LEDGER_PART_ALLOCATOR;
+    case HS_LEDGER_RUNTIME:
+        return HS_LEDGER_PART_RUNTIME;
     case HS_LEDGER_ANONYMOUS:
     case HS_LEDGER_BRK:
     case HS_LEDGER_MALLOC_UNREAD:

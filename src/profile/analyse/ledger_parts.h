@@ -11,9 +11,11 @@
 #include "profile/analyse/ledger_sums.h"
 
 enum hs_ledger_part_kind {
-    HS_LEDGER_PART_HELD, /* blocks that malloc has given to the program */
-    HS_LEDGER_PART_FREE, /* free memory that malloc keeps */
-    HS_LEDGER_PART_MMAP, /* what the program maps itself, with stacks */
+    HS_LEDGER_PART_HELD,      /* blocks that malloc has given to the program */
+    HS_LEDGER_PART_FREE,      /* free memory that malloc keeps */
+    HS_LEDGER_PART_MMAP,      /* what the program maps itself, with stacks */
+    HS_LEDGER_PART_ALLOCATOR, /* of allocators other than glibc's malloc: blocks and free memory */
+    HS_LEDGER_PART_RUNTIME,   /* of runtimes of languages */
     HS_LEDGER_PART_ANONYMOUS,
     HS_LEDGER_PART_SHARED,
     HS_LEDGER_PART_STACKS,

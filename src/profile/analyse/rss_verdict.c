@@ -20,6 +20,7 @@ static const char *const keys[HS_RSS_CAUSE_N] = {
     [HS_RSS_STEADY] = "steady",       [HS_RSS_HELD] = "held",
     [HS_RSS_ARENAS] = "arenas",       [HS_RSS_RETAINED] = "retained",
     [HS_RSS_SCATTERED] = "scattered", [HS_RSS_MAPPED] = "mapped",
+    [HS_RSS_ALLOCATOR] = "allocator", [HS_RSS_RUNTIME] = "runtime",
     [HS_RSS_ANONYMOUS] = "anonymous", [HS_RSS_SHARED] = "shared",
     [HS_RSS_STACKS] = "stacks",       [HS_RSS_MODULES] = "modules",
     [HS_RSS_FILES] = "files",         [HS_RSS_RECORDER] = "recorder",
@@ -46,6 +47,7 @@ enum hs_rss_cause hs_rss_cause_of(const struct hs_rss_growth *growth)
 {
     static const enum hs_rss_cause causes[HS_LEDGER_PARTS] = {
         [HS_LEDGER_PART_HELD] = HS_RSS_HELD,           [HS_LEDGER_PART_MMAP] = HS_RSS_MAPPED,
+        [HS_LEDGER_PART_ALLOCATOR] = HS_RSS_ALLOCATOR, [HS_LEDGER_PART_RUNTIME] = HS_RSS_RUNTIME,
         [HS_LEDGER_PART_ANONYMOUS] = HS_RSS_ANONYMOUS, [HS_LEDGER_PART_SHARED] = HS_RSS_SHARED,
         [HS_LEDGER_PART_STACKS] = HS_RSS_STACKS,       [HS_LEDGER_PART_MODULES] = HS_RSS_MODULES,
         [HS_LEDGER_PART_FILES] = HS_RSS_FILES,         [HS_LEDGER_PART_RECORDER] = HS_RSS_RECORDER,
@@ -143,10 +145,12 @@ void hs_rss_advice_write(const struct hs_rss_growth *growth, struct hs_buf *buf)
 {
     enum hs_rss_cause cause = hs_rss_cause_of(growth);
     bool is_free = cause == HS_RSS_ARENAS || cause == HS_RSS_RETAINED || cause == HS_RSS_SCATTERED;
-    enum hs_ledger_part_kind part = is_free                  ? HS_LEDGER_PART_FREE
-                                    : cause == HS_RSS_HELD   ? HS_LEDGER_PART_HELD
-                                    : cause == HS_RSS_MAPPED ? HS_LEDGER_PART_MMAP
-                                                             : HS_LEDGER_PART_ANONYMOUS;
+    enum hs_ledger_part_kind part = is_free                     ? HS_LEDGER_PART_FREE
+                                    : cause == HS_RSS_HELD      ? HS_LEDGER_PART_HELD
+                                    : cause == HS_RSS_MAPPED    ? HS_LEDGER_PART_MMAP
+                                    : cause == HS_RSS_ALLOCATOR ? HS_LEDGER_PART_ALLOCATOR
+                                    : cause == HS_RSS_RUNTIME   ? HS_LEDGER_PART_RUNTIME
+                                                                : HS_LEDGER_PART_ANONYMOUS;
     bool is_most = 2 * growth->parts_bytes[part] > growth->all_bytes;
     const char *how_much = is_most ? "Most of that" : "The largest part of that";
     if (growth->all_bytes < 0) {
@@ -166,6 +170,17 @@ void hs_rss_advice_write(const struct hs_rss_growth *growth, struct hs_buf *buf)
         hs_buf_printf(buf,
                       " %s is memory that the program maps by itself; the tables of functions of "
                       "heapscope diff say where (--heap mmap).",
+                      how_much);
+    } else if (cause == HS_RSS_ALLOCATOR) {
+        hs_buf_printf(buf,
+                      " %s is memory of an allocator that is not the C library's: blocks that the "
+                      "program holds, and memory that the allocator keeps free. The tables of "
+                      "functions of heapscope diff say whether blocks were added.",
+                      how_much);
+    } else if (cause == HS_RSS_RUNTIME) {
+        hs_buf_printf(buf,
+                      " %s is memory of the runtime of the program's language; what its objects "
+                      "are, the tools of the runtime say.",
                       how_much);
     } else if (cause == HS_RSS_ANONYMOUS) {
         hs_buf_printf(buf,

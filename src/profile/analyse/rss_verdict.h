@@ -25,6 +25,8 @@ enum hs_rss_cause {
     HS_RSS_RETAINED,  /* the same, mostly at the ends of arenas */
     HS_RSS_SCATTERED, /* the same, mostly between blocks in use */
     HS_RSS_MAPPED,    /* what the program maps itself: the heap mmap */
+    HS_RSS_ALLOCATOR, /* memory of an allocator that is not glibc's malloc */
+    HS_RSS_RUNTIME,   /* memory of the runtime of a language */
     HS_RSS_ANONYMOUS,
     HS_RSS_SHARED,
     HS_RSS_STACKS,

@@ -1,0 +1,163 @@
+"""The ledger names the memory of allocators and of runtimes, and leaves at most one part in a hundred unexplained."""
+
+import contextlib
+import pathlib
+import signal
+import subprocess
+
+import pytest
+from conftest import clean_env
+from own_allocators import flags_of
+from preload import preloadable
+from resident import need_ptrace
+from test_ledger_programs import check, check_recorded, go, java, need, node, running
+from waiting import wait_until
+
+LIBRARIES = pathlib.Path("/usr/lib/x86_64-linux-gnu")
+MIB = 1 << 20
+
+
+def child_of(pid):
+    """The program that `heapscope run` has started; 0: it has not yet."""
+    with open(f"/proc/{pid}/task/{pid}/children") as file:
+        children = file.read().split()
+    return int(children[0]) if children else 0
+
+
+@contextlib.contextmanager
+def recorded(dist, folder, args, is_ready=None, **env):
+    """A program that `heapscope run` has started, and that prints "ready", unless is_ready tells."""
+    command = [dist / "bin" / "heapscope", "run", "-q", "-o", folder / "run.pftrace", "--", *args]
+    output = subprocess.DEVNULL if is_ready else subprocess.PIPE
+    with subprocess.Popen(command, env=clean_env(**env), text=True, stdin=subprocess.PIPE, stdout=output,
+                          stderr=subprocess.DEVNULL) as process:
+        pid = 0
+        try:
+            if is_ready:
+                wait_until(is_ready)
+            else:
+                assert process.stdout.readline() == "ready\n"
+            pid = child_of(process.pid)
+            yield pid
+        finally:
+            process.stdin.close()
+            process.send_signal(signal.SIGTERM)  # which is passed on
+            process.wait(60)
+
+
+def named(ledger, kind):
+    """{name: resident bytes} of the lines of one kind"""
+    return {line.get("name", ""): line["rss_bytes"] for line in ledger["lines"] if line["kind"] == kind}
+
+
+def unexplained_share(ledger):
+    return ledger["unexplained_bytes"] / ledger["rss_bytes"]
+
+
+def passes(heapscope, file, limit="1%"):
+    done = heapscope("check", "--max-unexplained", limit, file)
+    return done.returncode == 0 or done.stdout + done.stderr
+
+
+# --- allocators ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("library,name", [("libjemalloc.so.2", "jemalloc"), ("libmimalloc.so.2", "mimalloc"),
+                                          ("libtcmalloc_minimal.so.4", "tcmalloc")])
+@pytest.mark.parametrize("how", ["run", "attach"])
+def test_a_preloaded_allocator(heapscope, report, dist, target, tmp_path, how, library, name):
+    if not (LIBRARIES / library).exists():
+        pytest.skip(f"{library} is not installed")
+    args, preload = [target("allocates"), "wait"], preloadable(LIBRARIES / library)
+    file = tmp_path / "now.pftrace"
+    if how == "run":
+        with recorded(dist, tmp_path, args, LD_PRELOAD=preload) as pid:
+            ledger = check_recorded(heapscope, report, pid, file)
+        assert passes(heapscope, file) is True
+    else:
+        need_ptrace()
+        with running(["/usr/bin/env", f"LD_PRELOAD={preload}", *args]) as pid:
+            ledger = check(heapscope, report, dist, pid, tmp_path)
+        assert unexplained_share(ledger) <= 0.01
+    # 30,000 blocks of 2048 bytes; some allocators make them larger.
+    assert list(named(ledger, "allocator")) == [name] and 58 * MIB <= named(ledger, "allocator")[name] <= 80 * MIB
+
+
+@pytest.mark.parametrize("allocator,name", [("jemalloc", "jemalloc"), ("tcmalloc", "the program's malloc")])
+def test_an_allocator_in_the_executable(heapscope, report, dist, target, tmp_path, allocator, name):
+    """Its memory is known by its tables, or by the blocks in it."""
+    with recorded(dist, tmp_path, [target("allocates", *flags_of(allocator)), "wait"]) as pid:
+        ledger = check_recorded(heapscope, report, pid, tmp_path / "now.pftrace")
+    assert list(named(ledger, "allocator")) == [name] and named(ledger, "allocator")[name] >= 50 * MIB
+    assert unexplained_share(ledger) <= 0.01
+
+
+@pytest.mark.parametrize("how", ["run", "attach"])
+def test_redis(heapscope, report, dist, tmp_path, how):
+    socket = tmp_path / "s"
+    args = [need("redis-server"), "--port", "0", "--unixsocket", socket, "--save", "", "--dir", tmp_path]
+    fill = ["redis-cli", "-s", socket, "eval", "for i = 1, 200000 do redis.call('set', i, string.rep('x', 100)) end", "0"]
+    if how == "attach":
+        need_ptrace()
+    start = recorded(dist, tmp_path, args, socket.exists) if how == "run" else running(args, socket.exists)
+    with start as pid:
+        subprocess.run(fill, check=True, stdout=subprocess.DEVNULL)
+        ledger = check_recorded(heapscope, report, pid, tmp_path / "now.pftrace") if how == "run" else check(
+            heapscope, report, dist, pid, tmp_path)
+    assert list(named(ledger, "allocator")) == ["jemalloc"] and named(ledger, "allocator")["jemalloc"] >= 32 * MIB
+    assert unexplained_share(ledger) <= 0.01
+
+
+# --- runtimes -----------------------------------------------------------------------------------
+
+RUNTIMES = {java: {"JVM heap": 4, "JVM metaspace": 4, "JVM class space": 0.5, "JVM compiled code": 1},
+            node: {"V8 heap": 6}, go: {"Go heap": 1}}
+
+
+def has_parts(ledger, program):
+    found = named(ledger, "runtime")
+    return all(found.get(name, 0) >= least * MIB for name, least in RUNTIMES[program].items()) or found
+
+
+@pytest.mark.parametrize("program", RUNTIMES, ids=lambda program: program.__name__)
+def test_a_runtime(heapscope, report, dist, tmp_path, program):
+    file = tmp_path / "now.pftrace"
+    with recorded(dist, tmp_path, program(tmp_path)) as pid:
+        ledger = check_recorded(heapscope, report, pid, file)
+    assert has_parts(ledger, program) is True
+    assert passes(heapscope, file) is True
+
+
+@pytest.mark.parametrize("program,most", [(java, 0.04), (node, 0.01), (go, 0.15)], ids=["java", "node", "go"])
+def test_a_runtime_before_attaching(heapscope, report, dist, tmp_path, program, most):
+    """Its heap is named; some of its tables are not: see docs/LIMITATIONS.md."""
+    need_ptrace()
+    with running(program(tmp_path)) as pid:
+        ledger = check(heapscope, report, dist, pid, tmp_path)
+    assert has_parts(ledger, program) is True
+    assert unexplained_share(ledger) <= most
+
+
+@pytest.mark.parametrize("collector", ["Serial", "Parallel", "Shenandoah"])
+def test_collectors_of_a_jvm(heapscope, report, dist, tmp_path, collector):
+    """Their heaps consist of one part, or of two."""
+    command, source = java(tmp_path)
+    args = [command, f"-XX:+Use{collector}GC", "-Xmx200m", "-Xms60m", source]
+    with recorded(dist, tmp_path, args) as pid:
+        ledger = check_recorded(heapscope, report, pid, tmp_path / "now.pftrace")
+    heap = [line for line in ledger["lines"] if line.get("name") == "JVM heap"]
+    assert [line["size_bytes"] for line in heap] == [200 * MIB]
+    assert named(ledger, "runtime")["JVM heap"] >= 8 * MIB
+    assert unexplained_share(ledger) <= 0.01
+
+
+# --- heapscope's own ----------------------------------------------------------------------------
+
+
+def test_memory_of_the_client(heapscope, report, dist, target, tmp_path):
+    """Its tables are anonymous memory, which the kernel joins with the program's."""
+    with recorded(dist, tmp_path, [target("allocates"), "wait"]) as pid:
+        ledger = check_recorded(heapscope, report, pid, tmp_path / "now.pftrace")
+    assert not [line for line in ledger["lines"] if line["kind"] == "data" and "libheapscope" in line["name"]]
+    assert named(ledger, "anonymous").get("", 0) <= 64 << 10
+    assert named(ledger, "mmap")[""] == 0
