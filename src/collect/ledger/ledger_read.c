@@ -109,15 +109,27 @@ static int claim_all(struct reading *reading)
     return r;
 }
 
-/* The share of its resident bytes that malloc's memory has in PSS. */
-static double pss_share(const struct reading *reading)
+static struct hs_mapping_claim sum_claims(const struct reading *reading)
 {
-    double rss_bytes = 0, pss_bytes = 0;
+    struct hs_mapping_claim sum = { 0 };
     for (size_t i = 0; i < reading->space.count; i++) {
-        rss_bytes += (double)reading->claims[i].rss_bytes;
-        pss_bytes += (double)reading->claims[i].pss_bytes;
+        sum.rss_bytes += reading->claims[i].rss_bytes;
+        sum.pss_bytes += reading->claims[i].pss_bytes;
     }
-    return rss_bytes > 0 ? pss_bytes / rss_bytes : 1;
+    return sum;
+}
+
+/* Adds the lines of malloc's memory: of its resident bytes, all have the same share in PSS. */
+static int add_malloc(struct reading *reading)
+{
+    struct hs_mapping_claim before = sum_claims(reading);
+    int r = claim_all(reading);
+    struct hs_mapping_claim after = sum_claims(reading);
+    double rss_bytes = (double)(after.rss_bytes - before.rss_bytes);
+    double pss_bytes = (double)(after.pss_bytes - before.pss_bytes);
+    return r < 0 ? r
+                 : hs_ledger_lines_add_malloc(&reading->lines, &reading->heap.space,
+                                              rss_bytes > 0 ? pss_bytes / rss_bytes : 1);
 }
 
 static int read_malloc(struct reading *reading)
@@ -152,10 +164,7 @@ static int read_malloc(struct reading *reading)
     ledger->arena_count = reading->heap.space.arena_count;
     ledger->trim_bytes = reading->heap.space.trim_bytes;
     ledger->is_free_cut = reading->heap.is_free_cut;
-    r = claim_all(reading);
-    return r < 0 ? r
-                 : hs_ledger_lines_add_malloc(&reading->lines, &reading->heap.space,
-                                              pss_share(reading));
+    return add_malloc(reading);
 }
 
 /* --- the whole -------------------------------------------------------------------------------- */
