@@ -181,11 +181,12 @@ const struct hs_mapping *hs_address_space_from(const struct hs_address_space *sp
             high = middle;
         }
     }
-    return space->items + low;
+    return space->count > 0 ? space->items + low : NULL;
 }
 
 const struct hs_mapping *hs_address_space_find(const struct hs_address_space *space, uint64_t va)
 {
     const struct hs_mapping *mapping = hs_address_space_from(space, va);
-    return mapping < space->items + space->count && mapping->start_va <= va ? mapping : NULL;
+    return mapping && mapping < space->items + space->count && mapping->start_va <= va ? mapping
+                                                                                       : NULL;
 }

@@ -56,7 +56,8 @@ bool hs_mapping_is_anonymous(const struct hs_address_space *space,
 /* Is it private anonymous memory, with no name in the kernel but that of brk(2)? */
 bool hs_mapping_is_plain(const struct hs_address_space *space, const struct hs_mapping *mapping);
 
-/* The first mapping that ends behind `va`; the end of the array: there is none. */
+/* The first mapping that ends behind `va`; the end of the array: there is none; NULL: the array is
+ * empty. */
 const struct hs_mapping *hs_address_space_from(const struct hs_address_space *space, uint64_t va);
 /* The mapping that contains `va`. NULL: there is none. */
 const struct hs_mapping *hs_address_space_find(const struct hs_address_space *space, uint64_t va);

@@ -3,7 +3,8 @@
  *
  * The JVM publishes how large these are (jvm_perf_data.h), not where. A row of adjoining mappings
  * is named only if it is exactly as large: the heap and the class space by what they reserve, the
- * rest of the metaspace by the size of its pieces and by what is committed of all. Anonymous memory that is executable is compiled code.
+ * rest of the metaspace by the size of its pieces and by what is committed of all. Anonymous memory
+ * that is executable is compiled code.
  *
  * Threads   one.
  * Trust     the memory is hostile; a process can only mislead its own user.

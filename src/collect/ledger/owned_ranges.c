@@ -66,13 +66,13 @@ static void join(struct hs_owned_ranges *all)
 int hs_owned_ranges_settle(struct hs_owned_ranges *owned)
 {
     struct hs_owned_ranges all = { 0 };
-    struct hs_owned_range *added = owned->items + owned->count;
     size_t added_count = owned->added_count - owned->count, old_idx = 0;
     uint64_t done_va = 0;
     int r = 0;
     if (added_count == 0) {
         return 0;
     }
+    struct hs_owned_range *added = owned->items + owned->count;
     qsort(added, added_count, sizeof(added[0]), compare_starts);
     for (size_t i = 0; i < added_count && r == 0; i++) {
         struct hs_owned_range range = added[i];
