@@ -36,15 +36,20 @@ static const char jvm_maps[] = "687400000-68f200000 rw-p 00000000 00:00 0 \n"
                                "7f1101670000-7f1110400000 ---p 00000000 00:00 0 \n"
                                "7f1200000000-7f1200001000 rwxp 00000000 00:00 0 \n";
 
-static struct hs_owned_ranges match(const struct hs_jvm_perf_data *data)
+static struct hs_owned_ranges match_in(const char *maps, const struct hs_jvm_perf_data *data)
 {
     struct hs_address_space space;
     struct hs_owned_ranges owned = { 0 };
-    assert_int_equal(hs_address_space_parse(jvm_maps, sizeof(jvm_maps) - 1, &space), 0);
+    assert_int_equal(hs_address_space_parse(maps, strlen(maps), &space), 0);
     assert_int_equal(hs_jvm_memory_match(data, &space, &owned), 0);
     assert_int_equal(hs_owned_ranges_settle(&owned), 0);
     hs_address_space_deinit(&space);
     return owned;
+}
+
+static struct hs_owned_ranges match(const struct hs_jvm_perf_data *data)
+{
+    return match_in(jvm_maps, data);
 }
 
 static const char *name_at(const struct hs_owned_ranges *owned, uint64_t va)
@@ -76,6 +81,29 @@ static void test_rows_of_published_sizes(void **state)
                                                                         0x178c00008 } };
     owned = match(&regions);
     assert_string_equal(name_at(&owned, 0x687400000), "JVM heap");
+    hs_owned_ranges_deinit(&owned);
+}
+
+/* A collector with regions publishes the whole heap twice: the sum is the size of the class space
+ * here. */
+static void test_a_heap_half_as_large_as_the_class_space(void **state)
+{
+    (void)state;
+    static const char maps[] = "e0000000-f7a00000 rw-p 00000000 00:00 0 \n"
+                               "f7a00000-ffe00000 ---p 00000000 00:00 0 \n"
+                               "ffe00000-ffe75000 rw-p 00c77000 fe:00 318054 /classes.jsa\n"
+                               "ffe75000-100000000 rw-p 00000000 00:00 0 \n"
+                               "7f1098000000-7f1098040000 rw-p 00000000 00:00 0 \n"
+                               "7f1098040000-7f10d8000000 ---p 00000000 00:00 0 \n";
+    const struct hs_jvm_perf_data regions = {
+        .generation_max_bytes = { 512 * MIB + 24, 512 * MIB + 8 },
+        .class_space_bytes = 0x40000,
+        .class_space_max_bytes = 1024 * MIB,
+    };
+    struct hs_owned_ranges owned = match_in(maps, &regions);
+    assert_string_equal(name_at(&owned, 0xe0000000), "JVM heap");
+    assert_string_equal(name_at(&owned, 0xfffff000), "JVM heap");
+    assert_string_equal(name_at(&owned, 0x7f1098000000), "JVM class space");
     hs_owned_ranges_deinit(&owned);
 }
 
@@ -206,6 +234,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_of_published_sizes),
+        cmocka_unit_test(test_a_heap_half_as_large_as_the_class_space),
         cmocka_unit_test(test_rows_of_other_sizes_are_not_named),
         cmocka_unit_test(test_perf_data),
         cmocka_unit_test(test_v8_pages),

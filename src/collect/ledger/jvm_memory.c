@@ -87,14 +87,17 @@ static bool may_begin(const struct rows *rows, const struct hs_owned_ranges *own
 
 /* --- the heap --------------------------------------------------------------------------------- */
 
-/* Collectors with regions publish the whole heap as the most that a generation can be; others
- * divide it, so their sum comes first. */
+/* Collectors with regions publish the whole heap as the most that a generation can be, and some
+ * bytes more, so that it is no number of pages; others divide it. */
 static int add_heap(const struct hs_jvm_perf_data *data, const struct rows *rows,
                     struct hs_owned_ranges *owned)
 {
     const uint64_t *most = data->generation_max_bytes;
-    const uint64_t sizes[] = { (most[0] + most[1]) & ~(PAGE_BYTES - 1),
-                               most[1] & ~(PAGE_BYTES - 1) };
+    uint64_t sum_bytes = (most[0] + most[1]) & ~(PAGE_BYTES - 1);
+    uint64_t one_bytes = most[1] & ~(PAGE_BYTES - 1);
+    bool has_regions = one_bytes != most[1];
+    const uint64_t sizes[] = { has_regions ? one_bytes : sum_bytes,
+                               has_regions ? sum_bytes : one_bytes };
     for (size_t n = 0; n < HS_COUNT_OF(sizes); n++) {
         for (size_t i = 0; i < rows->space->count; i++) {
             uint64_t start_va = rows->space->items[i].start_va;
