@@ -25,7 +25,8 @@ static struct hs_own_ranges_v2 *make_next(struct hs_own_ranges_v2 *page)
     struct hs_own_ranges_v2 *made = (struct hs_own_ranges_v2 *)va;
     made->ranges[0].start_va = (uint64_t)va;
     made->ranges[0].end_va = (uint64_t)va + sizeof(*made);
-    if (!hs_cas_relaxed(&page->next_va, &next_va, (uint64_t)va)) {
+    /* ORDER own-ranges: its first range. */
+    if (!hs_cas_acq_rel(&page->next_va, &next_va, (uint64_t)va)) {
         hs_sys_munmap(made, sizeof(*made));
         made = (struct hs_own_ranges_v2 *)(uintptr_t)next_va;
     }
@@ -34,7 +35,8 @@ static struct hs_own_ranges_v2 *make_next(struct hs_own_ranges_v2 *page)
 
 static struct hs_own_ranges_v2 *next_of(const struct hs_own_ranges_v2 *page)
 {
-    return (struct hs_own_ranges_v2 *)(uintptr_t)hs_load_relaxed(&page->next_va);
+    /* ORDER own-ranges: its first range. */
+    return (struct hs_own_ranges_v2 *)(uintptr_t)hs_load_acquire(&page->next_va);
 }
 
 void hs_own_ranges_add(const void *start, size_t bytes)
