@@ -38,6 +38,7 @@ struct hs_rss_growth hs_diff_ledger_growth(const struct hs_ledger_diff *diff)
         .least_bytes = hs_diff_ledger_least(diff),
         .arenas_before = before->arena_count,
         .arenas_after = after->arena_count,
+        .process_count = after->process_count,
         .threads_before = before->kinds[HS_LEDGER_STACK].count,
         .threads_after = after->kinds[HS_LEDGER_STACK].count,
         .trim_bytes = after->trim_bytes,

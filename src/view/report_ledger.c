@@ -175,19 +175,29 @@ static void write_table(struct ledger *ledger)
 /* What malloc_trim(0) would give back is said always. */
 static void add_advice(const struct hs_ledger_sums *sums, struct hs_buf *text)
 {
+    static const char *const words[HS_RSS_REMEDY_N] = {
+        [HS_RSS_MANY] = ", and a thread uses only the free memory of its own arena: with "
+                        "MALLOC_ARENA_MAX=2 in the environment, threads share two.",
+        [HS_RSS_ENDS] = " are free at the ends of arenas: with MALLOC_TRIM_THRESHOLD_=131072 in "
+                        "the environment, free() gives back the end of an arena that is longer "
+                        "than 128 KiB.",
+        [HS_RSS_PIECES] = " are free in pieces of more than 128 KiB on average: with "
+                          "MALLOC_MMAP_THRESHOLD_=131072 in the environment, each block of that "
+                          "size has a mapping of its own, which free() gives back.",
+    };
     struct hs_rss_advice advice[HS_RSS_ADVICE_MAX];
     uint32_t count = hs_rss_advice_of(sums, advice);
     char size[HS_HUMAN_BYTES];
     for (uint32_t i = 0; i < count; i++) {
-        if (advice[i].remedy == HS_RSS_ARENAS) {
-            hs_buf_printf(
-                text,
-                " %s are free in %llu arenas, and a thread uses only the free memory of "
-                "its own arena: with MALLOC_ARENA_MAX=2 in the environment, threads share "
-                "two.",
-                hs_human_bytes(size, (double)advice[i].bytes),
-                (unsigned long long)advice[i].arena_count);
+        if (!words[advice[i].remedy]) {
+            continue;
         }
+        hs_buf_printf(text, " %s", hs_human_bytes(size, (double)advice[i].bytes));
+        if (advice[i].remedy == HS_RSS_MANY) {
+            hs_buf_printf(text, " are free in %llu arenas",
+                          (unsigned long long)advice[i].arena_count);
+        }
+        hs_buf_str(text, words[advice[i].remedy]);
     }
 }
 

@@ -133,6 +133,20 @@ static void add_fullness(const struct hs_pin_sums *sums, struct hs_buf *text)
     }
 }
 
+/* What blocks take beyond what the program asked for. */
+static void add_rounding(const struct hs_pin_sums *sums, struct hs_buf *text)
+{
+    char size[HS_HUMAN_BYTES], words[HS_HUMAN_BYTES];
+    if (sums->rounding_bytes > 0) {
+        hs_buf_printf(text,
+                      " The recorded live blocks take %s%s more than the program asked for: %s for "
+                      "malloc's own words, and the rest because malloc rounds sizes up.",
+                      sums->is_exact ? "" : "about ",
+                      hs_human_bytes(size, (double)sums->rounding_bytes),
+                      hs_human_bytes(words, (double)sums->head_bytes));
+    }
+}
+
 /* What limits the figures. */
 static void add_limits(const struct hs_pin_sums *sums, struct hs_buf *text)
 {
@@ -158,6 +172,7 @@ static void write_stacks(struct hs_report *report, const struct hs_pin_sums *sum
     struct hs_buf text = HS_BUF_INIT;
     uint32_t count = count_shown(report, sums);
     add_fullness(sums, &text);
+    add_rounding(sums, &text);
     add_limits(sums, &text);
     hs_report_write_wrapped(report, "  ", hs_buf_text(&text));
     hs_buf_deinit(&text);

@@ -16,22 +16,27 @@ def free_of(xml):
     return sum(int(re.findall(rf'<total type="{kind}" count="\d+" size="(\d+)"/>', xml)[-1]) for kind in ("fast", "rest"))
 
 
-@pytest.mark.parametrize("interval", [1, 4096])
-@pytest.mark.parametrize("pattern", ["comb", "large comb", "another thread", "arenas"])
-def test_figures_of_glibc(dist, heapscope, report, target, tmp_path, pattern, interval):
-    file = tmp_path / "now.pftrace"
+def look(dist, heapscope, report, target, folder, pattern, interval, **env):
+    """What the program prints of itself, what malloc_trim() gives back in it, and its ledger."""
+    file = folder / "now.pftrace"
     program = target("fragments", "-pthread")
-    command = [dist / "bin" / "heapscope", "run", "-q", "-i", interval, "-o", tmp_path / "x.pftrace", "--", program, pattern]
-    with subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=clean_env()) as process:
-        resident, free, arena, xml = process.stdout.readline().split(" ", 3)
+    command = [dist / "bin" / "heapscope", "run", "-q", "-i", interval, "-o", folder / "x.pftrace", "--", program, pattern]
+    with subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=clean_env(**env)) as process:
+        said = process.stdout.readline().split(" ", 3)
         pid = pid_of(process, program)
         wait_until(lambda: heapscope("snapshot", "-p", pid, "-o", file).returncode == 0)
         process.stdin.write("trim\n")
         process.stdin.flush()
-        returned = int(resident) - int(process.stdout.readline())
+        returned = int(said[0]) - int(process.stdout.readline())
         process.stdin.close()
         assert process.wait(60) == 0
-    ledger = report(file)["ledger"]
+    return said, returned, report(file)["ledger"]
+
+
+@pytest.mark.parametrize("interval", [1, 4096])
+@pytest.mark.parametrize("pattern", ["comb", "large comb", "another thread", "arenas"])
+def test_figures_of_glibc(dist, heapscope, report, target, tmp_path, pattern, interval):
+    (_, free, arena, xml), returned, ledger = look(dist, heapscope, report, target, tmp_path, pattern, interval)
     found = {line["kind"]: line for line in ledger["lines"] if line["kind"].startswith("malloc_")}
     sizes = {kind: line["size_bytes"] for kind, line in found.items()}
     free_bytes = sum(sizes.get(kind, 0) for kind in FREE)
@@ -45,3 +50,17 @@ def test_figures_of_glibc(dist, heapscope, report, target, tmp_path, pattern, in
     assert returned == pytest.approx(ledger["malloc_trim_bytes"], rel=0.05, abs=65536)
     assert returned > 8 << 20 or pattern != "large comb"
     assert ledger["malloc_arena_count"] > 1 or pattern != "arenas"
+
+
+@pytest.mark.parametrize("pattern, remedy, setting", [("ends", "malloc_trim_threshold", "MALLOC_TRIM_THRESHOLD_"),
+                                                      ("pieces", "malloc_mmap_threshold", "MALLOC_MMAP_THRESHOLD_")])
+def test_remedy(dist, heapscope, report, target, tmp_path, pattern, remedy, setting):
+    """A setting of malloc is named where it gives memory back, and gives it back."""
+    before, _, ledger = look(dist, heapscope, report, target, tmp_path, pattern, 4096)
+    remedies = {row["remedy"]: row["bytes"] for row in ledger["remedies"]}
+    assert set(remedies) == {"malloc_trim", remedy} and remedies[remedy] > 12 << 20
+    words = " ".join(heapscope("report", "--rss", tmp_path / "now.pftrace").stdout.split())
+    assert f"{setting}=131072 in the environment" in words
+    after, _, ledger = look(dist, heapscope, report, target, tmp_path, pattern, 4096, **{setting: "131072"})
+    assert ledger["remedies"] == []
+    assert int(before[0]) - int(after[0]) > 0.9 * remedies[remedy]

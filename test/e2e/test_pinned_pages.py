@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 
@@ -108,6 +109,9 @@ def test_words(dist, heapscope, report, program, tmp_path):
     assert "keep_header" in words and "are in pages that are nearly empty" in words
     counts = said["pinned_pages"]["page_counts"]
     assert len(counts) == 9 and sum(counts[1:3]) > 0.9 * sum(counts)
+    more = re.search(r"take ([\d.]+) KiB more than the program asked for: ([\d.]+) KiB for malloc's own words", words)
+    assert float(more[1]) * 1024 == pytest.approx(said["pinned_pages"]["rounding_bytes"], rel=0.01)
+    assert float(more[2]) < float(more[1])
     # A block of 48 bytes takes 64.
     stack = said["pinned_pages"]["stacks"][0]
     assert stack["rounding_bytes"] == stack["block_count"] * 16

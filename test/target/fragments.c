@@ -41,6 +41,27 @@ static void free_most(char **of, size_t count)
     }
 }
 
+/* malloc returns less memory at once when large blocks come and go. */
+static void raise_thresholds(void)
+{
+    char *volatile large = malloc(24 << 20);
+    large[0] = 1;
+    free(large);
+}
+
+/* Large blocks, with small ones that stay between them. */
+static void leave_pieces(void)
+{
+    for (size_t i = 0; i < 40; i++) {
+        blocks[0][i] = malloc(400 << 10);
+        memset(blocks[0][i], 1, 400 << 10);
+        blocks[1][i] = malloc(1500);
+    }
+    for (size_t i = 0; i < 40; i++) {
+        free(blocks[0][i]);
+    }
+}
+
 static void *free_of_another(void *arg)
 {
     free_most(arg, BLOCKS);
@@ -73,6 +94,19 @@ static void make(const char *pattern)
             start(work, blocks[i], &thread);
         }
         pthread_barrier_wait(&barrier);
+        return;
+    }
+    if (strcmp(pattern, "pieces") == 0) {
+        raise_thresholds();
+        leave_pieces();
+        return;
+    }
+    if (strcmp(pattern, "ends") == 0) {
+        raise_thresholds();
+        fill(blocks[0], BLOCKS);
+        for (size_t i = 0; i < BLOCKS; i++) {
+            free(blocks[0][i]);
+        }
         return;
     }
     bool is_large = strcmp(pattern, "large comb") == 0;

@@ -57,6 +57,7 @@ static void test_free_memory(void **state)
         .least_bytes = 65536,
         .arenas_before = 1,
         .arenas_after = 1,
+        .process_count = 1,
         .trim_bytes = 1048576
     };
     assert_int_equal(hs_rss_cause_of(&growth), HS_RSS_SCATTERED);
@@ -67,8 +68,12 @@ static void test_free_memory(void **state)
                 "malloc_trim(0) would give back 1.00 MiB");
     growth.top_bytes = 16 * MIB;
     assert_int_equal(hs_rss_cause_of(&growth), HS_RSS_RETAINED);
-    growth.arenas_after = 2; /* one more thread is no reason */
+    growth.arenas_after = 4; /* of a few, a limit of two changes little */
     assert_int_equal(hs_rss_cause_of(&growth), HS_RSS_RETAINED);
+    growth.arenas_after = 9;
+    growth.process_count = 2;
+    assert_int_equal(hs_rss_cause_of(&growth), HS_RSS_RETAINED);
+    growth.process_count = 1;
     growth.arenas_after = 9;
     assert_int_equal(hs_rss_cause_of(&growth), HS_RSS_ARENAS);
     assert_says(

@@ -190,6 +190,7 @@ struct hs_rss_growth hs_rss_trend_growth(const struct hs_rss_trend *trend)
         .top_bytes = per_minute(&trend->top),
         .arenas_before = first->arena_count,
         .arenas_after = last->arena_count,
+        .process_count = 1,
         .threads_before = first->thread_count,
         .threads_after = last->thread_count,
         .trim_bytes = last->trim_bytes,

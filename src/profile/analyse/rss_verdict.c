@@ -7,14 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "profile/analyse/rss_advice.h"
 #include "util/buf.h"
 #include "util/human.h"
 
 #define MINUS "\xe2\x88\x92"
 /* A verdict names at most so many parts. */
 #define NAMED_MAX 4U
-/* So many more arenas than before are a reason by themselves. */
-#define ARENAS_MORE 2U
 
 static const char *const keys[HS_RSS_CAUSE_N] = {
     [HS_RSS_STEADY] = "steady",       [HS_RSS_HELD] = "held",
@@ -36,7 +35,7 @@ static enum hs_rss_cause cause_of_free(const struct hs_rss_growth *growth)
 {
     bool is_growth = growth->parts_bytes[HS_LEDGER_PART_FREE] > 0;
     if (is_growth && growth->arenas_after >= 2 * growth->arenas_before &&
-        growth->arenas_after >= growth->arenas_before + ARENAS_MORE) {
+        hs_rss_are_arenas_many(growth->arenas_after, growth->process_count)) {
         return HS_RSS_ARENAS;
     }
     bool is_top = 2 * fabs(growth->top_bytes) > fabs(growth->parts_bytes[HS_LEDGER_PART_FREE]);
@@ -130,8 +129,8 @@ static void write_free(const struct hs_rss_growth *growth, enum hs_rss_cause cau
                   cause == HS_RSS_RETAINED    ? ", most of it at the ends of arenas"
                   : cause == HS_RSS_SCATTERED ? ", most of it between blocks that are in use"
                                               : "");
-    if (cause == HS_RSS_ARENAS) {
-        write_count(buf, "arenas", growth->arenas_before, growth->arenas_after);
+    write_count(buf, "arenas", growth->arenas_before, growth->arenas_after);
+    if (hs_rss_are_arenas_many(growth->arenas_after, growth->process_count)) {
         hs_buf_str(buf, " A thread cannot use what is free in the arena of another: "
                         "MALLOC_ARENA_MAX=2 in the environment limits the number of arenas.");
     }

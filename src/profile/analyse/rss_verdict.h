@@ -44,7 +44,8 @@ struct hs_rss_growth {
     double least_bytes; /* smaller changes are not worth a word */
     uint64_t arenas_before, arenas_after;
     uint64_t threads_before, threads_after;
-    uint64_t trim_bytes; /* what malloc_trim(3) would give back afterwards; not a change */
+    uint32_t process_count; /* of `arenas_after` */
+    uint64_t trim_bytes;    /* what malloc_trim(3) would give back afterwards; not a change */
 };
 
 /* The part that changed most in the direction in which all changed. */
