@@ -66,20 +66,16 @@ void hs_writer_pins_fill(const struct hs_writer_dump *dump, struct hs_pin_packet
         return; /* readers keep those of the dump before */
     }
     *message = (Hs__Pb__HsPinnedPages)HS__PB__HS_PINNED_PAGES__INIT;
-#define SET(field, value)                                                                          \
-    message->has_##field = true;                                                                   \
-    message->field = (value)
-    SET(time_ns, pins->time_mono_ns);
-    SET(is_exact, pins->is_exact);
-    SET(page_share, pins->page_share);
-    SET(rounding_bytes, pins->rounding_bytes);
-    SET(head_bytes, pins->head_bytes);
-    SET(unknown_page_bytes, pins->unknown_page_bytes);
-    SET(cached_page_bytes, pins->cached_page_bytes);
+    HS_SET_FIELD(message, time_ns, pins->time_mono_ns);
+    HS_SET_FIELD(message, is_exact, pins->is_exact);
+    HS_SET_FIELD(message, page_share, pins->page_share);
+    HS_SET_FIELD(message, rounding_bytes, pins->rounding_bytes);
+    HS_SET_FIELD(message, head_bytes, pins->head_bytes);
+    HS_SET_FIELD(message, unknown_page_bytes, pins->unknown_page_bytes);
+    HS_SET_FIELD(message, cached_page_bytes, pins->cached_page_bytes);
     if (pins->is_huge_estimated) {
-        SET(is_huge_estimated, true);
+        HS_SET_FIELD(message, is_huge_estimated, true);
     }
-#undef SET
     message->n_page_count = message->n_huge_count = HS_PIN_LEVELS;
     message->page_count = (uint64_t *)(uintptr_t)pins->page_count;
     message->huge_count = (uint64_t *)(uintptr_t)pins->huge_count;

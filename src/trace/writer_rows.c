@@ -224,31 +224,28 @@ static void fill_guesses(struct head *head, const struct hs_snapshot *snap, Hs__
 
 static void fill_counters(struct head *head, const struct hs_snapshot *snap, Hs__Pb__HsDump *out)
 {
-#define SET(field, v)                                                                              \
-    out->has_##field = true;                                                                       \
-    out->field = (v)
-    SET(sample_count, snap->sample_count);
-    SET(free_count, snap->free_count);
-    SET(replay_count, snap->replay_count);
-    SET(walk_count, snap->walk_count);
-    SET(bad_count, snap->bad_count);
-    SET(rss_bytes, snap->rss_bytes);
-    SET(rss_peak_bytes, snap->rss_peak_bytes);
+    HS_SET_FIELD(out, sample_count, snap->sample_count);
+    HS_SET_FIELD(out, free_count, snap->free_count);
+    HS_SET_FIELD(out, replay_count, snap->replay_count);
+    HS_SET_FIELD(out, walk_count, snap->walk_count);
+    HS_SET_FIELD(out, bad_count, snap->bad_count);
+    HS_SET_FIELD(out, rss_bytes, snap->rss_bytes);
+    HS_SET_FIELD(out, rss_peak_bytes, snap->rss_peak_bytes);
     if (snap->is_oom_killed) {
-        SET(is_oom_killed, true);
+        HS_SET_FIELD(out, is_oom_killed, true);
     }
     if (snap->rss_start_bytes != 0) {
-        SET(rss_start_bytes, snap->rss_start_bytes);
+        HS_SET_FIELD(out, rss_start_bytes, snap->rss_start_bytes);
     }
-    SET(region_bytes, snap->region_bytes);
-    SET(interval_bytes, snap->interval_bytes);
+    HS_SET_FIELD(out, region_bytes, snap->region_bytes);
+    HS_SET_FIELD(out, interval_bytes, snap->interval_bytes);
     if (snap->forked_from_pid != 0 && snap->is_inherited_known) {
         /* Also written when they are 0: nothing is shared with the parent. */
-        SET(inherited_bytes_var, snap->inherited.bytes_var);
-        SET(inherited_count_var, snap->inherited.count_var);
-        SET(inherited_sample_count, snap->inherited_sample_count);
+        HS_SET_FIELD(out, inherited_bytes_var, snap->inherited.bytes_var);
+        HS_SET_FIELD(out, inherited_count_var, snap->inherited.count_var);
+        HS_SET_FIELD(out, inherited_sample_count, snap->inherited_sample_count);
     }
-    SET(orig_interval_bytes, snap->orig_interval_bytes);
+    HS_SET_FIELD(out, orig_interval_bytes, snap->orig_interval_bytes);
     out->n_lost_count = HS_LOSS_N;
     out->lost_count = (uint64_t *)(uintptr_t)snap->lost_count;
     out->n_stack_end_count = HS_STACK_END_N;
@@ -306,25 +303,24 @@ static int write_head(struct hs_trace_writer *writer, const struct hs_writer_dum
         return -ENOMEM;
     }
     Hs__Pb__HsDump dump_message = HS__PB__HS_DUMP__INIT, *out = &dump_message;
-    SET(process_idx, dump->process->process_idx);
-    SET(pid, snap->pid);
-    SET(ppid, snap->ppid);
-    SET(forked_from_pid, snap->forked_from_pid);
-    SET(dump_idx, dump->process->dump_count);
-    SET(start_mono_ns, snap->start_mono_ns);
-    SET(window_start_ns, dump->window_start_ns);
-    SET(time_ns, dump->time_ns);
-    SET(peak_time_ns, snap->peak_time_mono_ns);
-    SET(peak_short_bytes, snap->peak_short_bytes);
-    SET(is_final, snap->is_final);
+    HS_SET_FIELD(out, process_idx, dump->process->process_idx);
+    HS_SET_FIELD(out, pid, snap->pid);
+    HS_SET_FIELD(out, ppid, snap->ppid);
+    HS_SET_FIELD(out, forked_from_pid, snap->forked_from_pid);
+    HS_SET_FIELD(out, dump_idx, dump->process->dump_count);
+    HS_SET_FIELD(out, start_mono_ns, snap->start_mono_ns);
+    HS_SET_FIELD(out, window_start_ns, dump->window_start_ns);
+    HS_SET_FIELD(out, time_ns, dump->time_ns);
+    HS_SET_FIELD(out, peak_time_ns, snap->peak_time_mono_ns);
+    HS_SET_FIELD(out, peak_short_bytes, snap->peak_short_bytes);
+    HS_SET_FIELD(out, is_final, snap->is_final);
     if (writer->config.is_at_max) {
-        SET(is_at_max, true);
+        HS_SET_FIELD(out, is_at_max, true);
     }
-    SET(is_from_startup, snap->is_from_startup);
-    SET(has_own_malloc, snap->has_own_malloc);
-    SET(exit_kind, (uint32_t)snap->exit_kind);
-    SET(exit_value, snap->exit_value);
-#undef SET
+    HS_SET_FIELD(out, is_from_startup, snap->is_from_startup);
+    HS_SET_FIELD(out, has_own_malloc, snap->has_own_malloc);
+    HS_SET_FIELD(out, exit_kind, (uint32_t)snap->exit_kind);
+    HS_SET_FIELD(out, exit_value, snap->exit_value);
     out->live = amount(&head->live, &snap->live);
     out->alloc = amount(&head->alloc, &snap->alloc);
     out->peak = amount(&head->peak, &snap->peak);

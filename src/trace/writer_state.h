@@ -31,6 +31,13 @@
 #define HS_ROWS_PER_PACKET    6000U
 #define HS_SAMPLES_PER_PACKET 8000U
 
+/* Sets an optional field of a message. */
+#define HS_SET_FIELD(message, field, value)                                                        \
+    do {                                                                                           \
+        (message)->has_##field = true;                                                             \
+        (message)->field = (value);                                                                \
+    } while (0)
+
 /* What was written last for one callstack of one process. */
 struct hs_written_stack {
     uint64_t alloc_bytes, alloc_count;

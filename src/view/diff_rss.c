@@ -126,12 +126,7 @@ static void write_table(const struct hs_ledger_diff *diff, const struct hs_diff_
     }
     add_row(&table, &diff->all, "in all");
     add_row(&table, &diff->unexplained, "not explained, of all of these");
-    hs_table_write(&table, buf,
-                   &(struct hs_table_style){ .indent = 2,
-                                             .columns = options->columns,
-                                             .has_colour = options->has_colour,
-                                             .has_titles = true,
-                                             .give_way = "1" });
+    hs_diff_write_table(&table, options->columns, options->has_colour, "1", buf);
     hs_table_deinit(&table);
 }
 

@@ -128,12 +128,7 @@ static void write_processes(const struct hs_diff *diff, const struct hs_diff_opt
         }
     }
     hs_buf_str(buf, "\nProcesses, by the name of the program file\n");
-    hs_table_write(&table, buf,
-                   &(struct hs_table_style){ .indent = 2,
-                                             .columns = options->columns,
-                                             .has_colour = options->has_colour,
-                                             .has_titles = true,
-                                             .give_way = "1" });
+    hs_diff_write_table(&table, options->columns, options->has_colour, "1", buf);
     if (diff->process_count > options->top_count) {
         hs_buf_printf(buf, "  and %u more; --top all lists them\n",
                       diff->process_count - options->top_count);

@@ -69,6 +69,10 @@ struct hs_diff_table_end {
     bool has_colour;
 };
 
+/* Writes a table with titles, for a terminal of `columns`. `give_way` as in table.h. */
+void hs_diff_write_table(struct hs_table *table, unsigned columns, bool has_colour,
+                         const char *give_way, struct hs_buf *buf);
+
 /*
  * Writes a table of functions, whose names are in its last columns, and how many rows were left
  * out. Writes nothing when there are no rows.

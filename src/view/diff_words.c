@@ -12,17 +12,23 @@
 
 #define MINUS "\xe2\x88\x92"
 
+void hs_diff_write_table(struct hs_table *table, unsigned columns, bool has_colour,
+                         const char *give_way, struct hs_buf *buf)
+{
+    hs_table_write(table, buf,
+                   &(struct hs_table_style){ .indent = 2,
+                                             .columns = columns,
+                                             .has_colour = has_colour,
+                                             .has_titles = true,
+                                             .give_way = give_way });
+}
+
 void hs_diff_end_table(struct hs_table *table, const struct hs_diff_table_end *end,
                        struct hs_buf *buf)
 {
     if (end->row_count > 0) {
         hs_buf_printf(buf, "\n%s\n", end->title);
-        hs_table_write(table, buf,
-                       &(struct hs_table_style){ .indent = 2,
-                                                 .columns = end->columns,
-                                                 .has_colour = end->has_colour,
-                                                 .has_titles = true,
-                                                 .give_way = "4 1" });
+        hs_diff_write_table(table, end->columns, end->has_colour, "4 1", buf);
     }
     if (end->row_count > end->top_count) {
         hs_buf_printf(buf, "  and %u more: --top all\n", end->row_count - end->top_count);

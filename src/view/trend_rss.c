@@ -115,12 +115,7 @@ static void write_lines(const struct hs_rss_trend *trend, const struct hs_trend_
         }
     }
     hs_buf_char(buf, '\n');
-    hs_table_write(&table, buf,
-                   &(struct hs_table_style){ .indent = 2,
-                                             .columns = options->columns,
-                                             .has_colour = options->has_colour,
-                                             .has_titles = true,
-                                             .give_way = "4 2" });
+    hs_diff_write_table(&table, options->columns, options->has_colour, "4 2", buf);
     hs_table_deinit(&table);
 }
 
@@ -167,12 +162,7 @@ static void write_readings(const struct hs_rss_trend *trend, const struct hs_tre
     }
     hs_buf_printf(buf, "\nReadings, by the time since the first%s\n",
                   shown < count ? "; --top all shows all" : "");
-    hs_table_write(&table, buf,
-                   &(struct hs_table_style){ .indent = 2,
-                                             .columns = options->columns,
-                                             .has_colour = options->has_colour,
-                                             .has_titles = true,
-                                             .give_way = "7 6 5 8" });
+    hs_diff_write_table(&table, options->columns, options->has_colour, "7 6 5 8", buf);
     hs_table_deinit(&table);
 }
 
