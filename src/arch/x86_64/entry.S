@@ -81,6 +81,7 @@
     ENTRY hs_entry_new,            hs_slow_new,            %r8
     ENTRY hs_entry_own,            hs_slow_own,            %r9
     ENTRY hs_entry_report,         hs_slow_report,         %rcx
+    ENTRY hs_entry_python,         hs_slow_python,         %r8
     ENTRY hs_entry_report_sample,  hs_slow_report_sample,  %rcx
     ENTRY_6 hs_entry_mmap,         hs_slow_mmap
     ENTRY hs_entry_mremap,         hs_slow_mremap,         %r9
@@ -143,6 +144,8 @@ syscall:
  * object; by the time that its caller asks for a symbol there, the object is loaded. */
 #define REAL_IS_PRELOADED_OFF 145
 #define DEEPBIND 8 /* RTLD_DEEPBIND */
+#define PATCH_DUE    1 /* HS_PATCH_DUE */
+#define PATCH_LOADED 2
 #define REAL_DLOPEN_OFF 112
 #define REAL_DLSYM_OFF  120
 #define REAL_DLVSYM_OFF 128
@@ -170,12 +173,13 @@ dlopen:
     jne 1f
     CALL_ASIDE hs_real_resolve
 1:
+    lock orl $PATCH_LOADED, hs_patch_is_due(%rip)
     testl $DEEPBIND, %esi
     jne 2f
     cmpb $0, hs_real+REAL_IS_PRELOADED_OFF(%rip)
     jne 3f
 2:
-    movl $1, hs_patch_is_due(%rip)
+    lock orl $PATCH_DUE, hs_patch_is_due(%rip)
 3:
     jmp *hs_real+REAL_DLOPEN_OFF(%rip)
     .cfi_endproc

@@ -212,6 +212,18 @@ static bool is_ready_inside(void)
     return is_on;
 }
 
+HS_COLD bool hs_heap_report_hit(uint8_t heap_id, uint64_t size_bytes, struct hs_sample *ret_sample)
+{
+    return is_ready_inside() && hit(heap_id, size_bytes, ret_sample);
+}
+
+HS_COLD void hs_heap_report_record(uint8_t heap_id, uint64_t id, uint64_t size_bytes,
+                                   const struct hs_sample *sample, const struct hs_regs *regs)
+{
+    forget_older(heap_id, id);
+    record_alloc(heap_id, id, size_bytes, sample, regs);
+}
+
 HS_COLD void hs_heap_report_alloc(uint8_t heap_id, uint64_t id, uint64_t size_bytes,
                                   const struct hs_regs *regs)
 {

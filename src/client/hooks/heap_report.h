@@ -17,11 +17,17 @@
 #include "arch/regs.h"
 
 struct hs_live_block;
+struct hs_sample;
 
 /* For functions of an allocator that has a heap of its own (own_hooks.h): no callback of the
  * program is called. A block was allocated. */
 void hs_heap_report_alloc(uint8_t heap_id, uint64_t id, uint64_t size_bytes,
                           const struct hs_regs *regs);
+/* The same in two steps. Counts an allocation down; true: it is to be recorded. */
+bool hs_heap_report_hit(uint8_t heap_id, uint64_t size_bytes, struct hs_sample *ret_sample);
+/* Records it. */
+void hs_heap_report_record(uint8_t heap_id, uint64_t id, uint64_t size_bytes,
+                           const struct hs_sample *sample, const struct hs_regs *regs);
 /* A block is about to be freed. True: it was recorded, and *ret_block (may be NULL) says what it
  * was. */
 bool hs_heap_report_free(uint8_t heap_id, uint64_t id, struct hs_live_block *ret_block);

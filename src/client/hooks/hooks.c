@@ -33,9 +33,11 @@
 
 #include "client/hooks/nested_hook.h"
 #include "client/hooks/own_hooks.h"
+#include "client/hooks/python_hooks.h"
 #include "client/hooks/record.h"
 #include "client/hooks/sampler.h"
 #include "client/host/real.h"
+#include "client/patch/python_slots.h"
 #include "client/tables/filter.h"
 #include "client/tables/live.h"
 #include "client/thread/call_stack.h"
@@ -143,6 +145,7 @@ void *hs_slow_realloc(void *ptr, size_t size_bytes, const struct hs_regs *regs)
 {
     struct hs_nested_hook probe;
     struct hs_live_block removed;
+    hs_python_note_realloc(ptr);
     bool was_recorded = hs_filter_test((uintptr_t)ptr) && hs_record_free(ptr, &removed);
     begin(&probe, &does_realloc_call);
     void *moved = hs_real.realloc(ptr, size_bytes);
@@ -347,7 +350,9 @@ HS_EXPORT void cfree(void *ptr)
 HS_EXPORT int dlclose(void *handle)
 {
     hs_record_flush();
+    hs_python_slots_before_unload();
     int err = hs_real.dlclose(handle);
+    hs_python_slots_after_unload();
     hs_record_flush();
     return err;
 }

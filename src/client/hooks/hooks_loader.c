@@ -20,6 +20,7 @@
 #include "client/host/real.h"
 #include "client/life/api_table.h"
 #include "client/life/lifecycle.h"
+#include "client/life/python_heap.h"
 #include "client/patch/exports.h"
 #include "client/patch/hook_table.h"
 #include "client/patch/patch.h"
@@ -58,16 +59,23 @@ void *hs_slow_next_symbol(const char *name, uint64_t caller_va)
     return hs_linkmap_search(hs_linkmap_self(), NULL, name, NULL);
 }
 
+static void find_all(void)
+{
+    hs_api_table_find_all();
+    hs_python_heap_find();
+}
+
 void hs_slow_new_objects(void)
 {
     if (!hs_real.is_preloaded) {
-        hs_patch_new(hs_api_table_find_all);
+        hs_patch_new(find_all);
         return;
     }
-    hs_store_relaxed(&hs_patch_is_due, 0);
-    if (hs_exports_has_other_allocator()) {
+    uint32_t due = hs_swap_relaxed(&hs_patch_is_due, 0);
+    if (due & HS_PATCH_DUE && hs_exports_has_other_allocator()) {
         hs_lifecycle_note_unseen(HS_LOSS_UNSEEN_ALLOCATOR);
     }
+    hs_python_heap_find_late();
 }
 
 void hs_slow_dlmopen(long namespace_id)

@@ -46,6 +46,7 @@
 #include "client/life/bind.h"
 #include "client/life/fork.h"
 #include "client/life/lifecycle.h"
+#include "client/life/python_heap.h"
 #include "client/tables/mapped_reserve.h"
 #include "client/tables/modules.h"
 #include "client/tables/region.h"
@@ -95,6 +96,7 @@ __attribute__((noinline)) uint64_t hs_record_look_at_clock(struct hs_thread *thr
     int64_t ms =
         now.tv_sec * 1000 + (int64_t)((uint32_t)now.tv_nsec / 1000000) - hs_region.start_ms;
     thread->clock_ms = ms > 0 ? (uint32_t)ms : 0;
+    hs_python_heap_follow();
     uint32_t flags = hs_load_relaxed(&hs_control_page.control.flags);
     return hs_likely(!(flags & (HS_CONTROL_TIMED | HS_CONTROL_BOUND))) ? 0 : look_at_flags(flags);
 }

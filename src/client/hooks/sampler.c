@@ -5,6 +5,7 @@
 
 #include "client/hooks/nested_hook.h"
 #include "client/life/lifecycle.h"
+#include "client/life/python_heap.h"
 #include "client/thread/countdown.h"
 #include "rt/check.h"
 #include "rt/rand.h"
@@ -96,6 +97,7 @@ bool hs_sampler_hit(size_t size_bytes, struct hs_sample *ret_sample)
             /* Another thread is following or renewing at this moment, or that failed. */
             return false;
         }
+        hs_python_heap_follow();
     }
     uint64_t floor = hs_load_relaxed(&control->floor_bytes);
     if (hs_unlikely(is_outdated) && !is_due(tls, floor, size_bytes)) {

@@ -20,6 +20,7 @@
 #include "client/host/sandbox.h"
 #include "client/life/api_table.h"
 #include "client/life/lifecycle.h"
+#include "client/life/python_heap.h"
 #include "client/life/register.h"
 #include "client/patch/exports.h"
 #include "client/patch/loader_lock.h"
@@ -65,6 +66,7 @@ static int detach(struct hs_detach_v1 *args)
     struct hs_patch_counts counts = { 0, 0 };
     bool was_quiet = false;
     close_if_left();
+    hs_python_heap_leave();
     if (!hs_real.is_preloaded) {
         hs_exports_restore();
         if (!hs_patch_undo(&counts)) {
@@ -87,6 +89,15 @@ static void find_tables(void)
         hs_api_table_find();
     } else {
         hs_api_table_find_all();
+    }
+}
+
+static void find_python(void)
+{
+    if (hs_real.is_preloaded) {
+        hs_python_heap_find_late(); /* we are not under the loader's lock */
+    } else {
+        hs_python_heap_find();
     }
 }
 
@@ -127,6 +138,7 @@ static int attach(struct hs_attach_v1 *args)
         return -EAGAIN;
     }
     find_tables();
+    find_python();
     if (!hs_sandbox_is_tight()) {
         hs_exports_redirect();
     }
@@ -170,6 +182,7 @@ static void refresh_locked(void *ctx)
     struct locked_call *locked = ctx;
     hs_patch_apply(&locked->counts);
     find_tables();
+    find_python();
 }
 
 /* These functions leave the program's errno unchanged, like all of our code. */

@@ -8,6 +8,7 @@
 #include "client/host/sandbox.h"
 #include "client/life/bind.h"
 #include "client/life/lifecycle.h"
+#include "client/life/python_heap.h"
 #include "client/tables/region.h"
 #include "rt/atomic.h"
 #include "rt/sys.h"
@@ -28,6 +29,8 @@ static int bind_now(const struct hs_api_bind_v1 *request)
     }
     if (err) {
         hs_bind_give_up();
+    } else {
+        hs_python_heap_find_late();
     }
     return err;
 }

@@ -17,6 +17,7 @@
 #include "client/life/fork.h"
 #include "client/life/own_heaps.h"
 #include "client/life/process_info.h"
+#include "client/life/python_heap.h"
 #include "client/life/quiesce.h"
 #include "client/life/register.h"
 #include "client/patch/exports.h"
@@ -442,6 +443,7 @@ static void wait_in_child(void)
     hs_life_state_set(HS_LIFE_WAITING);
     hs_countdown_follow_fork();
     hs_heap_countdown_follow_fork();
+    hs_python_heap_follow_fork();
     hs_bind_follow_fork();
 }
 
@@ -495,5 +497,6 @@ static __attribute__((constructor)) void on_load(void)
 {
     if (hs_lifecycle_is_on()) {
         watch_forks();
+        hs_python_heap_find();
     }
 }

@@ -3,6 +3,7 @@
  */
 #include "client/patch/loader_lock.h"
 
+#include <dlfcn.h>
 #include <link.h>
 #include <stddef.h>
 
@@ -47,17 +48,24 @@ static int on_object(struct dl_phdr_info *info, size_t bytes, void *ctx)
     return 1;
 }
 
+/* A preloaded client is among the first objects in which the loader looks for any name. */
+void hs_loader_lock_call_always(hs_locked_fn *fn, void *ctx)
+{
+    void *handle = hs_real.is_preloaded ? RTLD_DEFAULT : (void *)hs_real.self;
+    job = (struct job){ fn, ctx };
+    if (hs_real.dlsym && hs_real.self) {
+        hs_real.dlsym(handle, "heapscope_locked_v1");
+    }
+    if (job.fn) {
+        dl_iterate_phdr(on_object, NULL);
+    }
+}
+
 void hs_loader_lock_call(hs_locked_fn *fn, void *ctx)
 {
     if (hs_real.is_preloaded) {
         fn(ctx);
-        return;
-    }
-    job = (struct job){ fn, ctx };
-    if (hs_real.dlsym && hs_real.self) {
-        hs_real.dlsym((void *)hs_real.self, "heapscope_locked_v1");
-    }
-    if (job.fn) {
-        dl_iterate_phdr(on_object, NULL);
+    } else {
+        hs_loader_lock_call_always(fn, ctx);
     }
 }

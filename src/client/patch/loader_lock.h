@@ -31,3 +31,7 @@ typedef void hs_locked_fn(void *ctx);
  * thread may neither be in the loader nor hold a lock that a library's constructor may wait for. A
  * thread that is about to call dlsym() itself may always call this. */
 void hs_loader_lock_call(hs_locked_fn *fn, void *ctx);
+
+/* The same, and under the lock also if the client was preloaded. (Weak: tests link the client
+ * without its hooks.) */
+__attribute__((weak)) void hs_loader_lock_call_always(hs_locked_fn *fn, void *ctx);

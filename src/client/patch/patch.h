@@ -48,7 +48,10 @@ __attribute__((weak)) bool hs_patch_apply(struct hs_patch_counts *ret_counts);
  * been bound to our hooks already (exports.h). False: as above; nothing has changed then. */
 bool hs_patch_undo(struct hs_patch_counts *ret_counts);
 
-/* Set by the hook of dlopen: an object may have been loaded. */
+/* Set by the hook of dlopen: an object may have been loaded. If the client was preloaded, its slots
+ * need nothing, unless it was loaded with RTLD_DEEPBIND. */
+#define HS_PATCH_DUE    1U
+#define HS_PATCH_LOADED 2U /* no slot is to be set */
 extern HS_HIDDEN uint32_t hs_patch_is_due;
 
 /* What else is done when there may be new objects. */

@@ -19,6 +19,7 @@ static uint8_t no_counter;
 struct hs_heap_filter hs_heap_filter = { &no_counter, 32 };
 static struct hs_index index_of_blocks;
 static bool has_index;
+uint8_t hs_heap_blocks_addressed_id;
 
 bool hs_heap_blocks_init(void)
 {
@@ -37,6 +38,12 @@ bool hs_heap_blocks_init(void)
     hs_store_release(&hs_heap_filter.shift, 32 - HS_HEAP_FILTER_BITS);
     hs_store_relaxed(&has_index, true);
     return true;
+}
+
+void hs_heap_blocks_set_addressed(uint8_t heap_id)
+{
+    hs_live_has_other_bits = true;
+    hs_store_relaxed(&hs_heap_blocks_addressed_id, heap_id);
 }
 
 void hs_heap_blocks_clear(void)
@@ -68,6 +75,28 @@ static inline bool is_block(void *ctx, uint32_t record_id)
     return word != 0 && hs_region_heap_of(record) == match->heap_id;
 }
 
+/* --- filters ---------------------------------------------------------------------------------- */
+
+/* False: no memory. */
+static bool filter(uint8_t heap_id, uint64_t id, uint32_t hash)
+{
+    bool was_set;
+    if (hs_heap_blocks_is_addressed(heap_id)) {
+        return hs_filter_add(id, &was_set);
+    }
+    hs_heap_filter_add(hash, 1);
+    return true;
+}
+
+static void unfilter(uint8_t heap_id, uint64_t id, uint32_t hash)
+{
+    if (hs_heap_blocks_is_addressed(heap_id)) {
+        hs_filter_remove(id);
+    } else {
+        hs_heap_filter_add(hash, -1);
+    }
+}
+
 /* --- inserting -------------------------------------------------------------------------------- */
 
 enum hs_loss hs_heap_blocks_insert(struct hs_thread *thread, uint8_t heap_id,
@@ -80,10 +109,13 @@ enum hs_loss hs_heap_blocks_insert(struct hs_thread *thread, uint8_t heap_id,
     if (!record) {
         return HS_LOSS_TABLE_FULL;
     }
-    hs_heap_filter_add(hash, 1);
+    if (!filter(heap_id, block->addr, hash)) {
+        hs_record_pool_give(thread, id, record);
+        return HS_LOSS_NO_MEMORY;
+    }
     hs_live_fill(record, thread, block);
     if (!hs_index_insert(&index_of_blocks, hash, id)) {
-        hs_heap_filter_add(hash, -1);
+        unfilter(heap_id, block->addr, hash);
         hs_record_pool_give(thread, id, record);
         return HS_LOSS_NO_MEMORY;
     }
@@ -182,7 +214,7 @@ bool hs_heap_blocks_remove_at(struct hs_thread *thread, uint8_t heap_id, uint64_
         return false; /* two threads freed it at once: the other one has it */
     }
     hs_index_remove(&index_of_blocks, slot, value);
-    hs_heap_filter_add(hash, -1);
+    unfilter(heap_id, id, hash);
     dispose(thread, heap_id, heap, record, dead);
     if (thread) {
         thread->block->free_count++;
@@ -196,7 +228,7 @@ static bool does_cover(uint8_t heap_id, uintptr_t start, uintptr_t addr)
     struct match_block match = { .id = start, .heap_id = heap_id };
     uint32_t hash = hs_heap_hash(heap_id, start);
     uint64_t value;
-    return hs_heap_filter_test(hash) &&
+    return hs_heap_blocks_may_have(heap_id, start) &&
            hs_index_find(&index_of_blocks, hash, is_block, &match, &value) &&
            (start == addr || addr - start < HS_RECORD_SIZE(match.record->size_thread));
 }
@@ -233,7 +265,7 @@ static uint32_t examine(void *ctx, uint32_t hash, uint32_t id)
     const struct hs_record_v1 *record = hs_region_alive_record(id);
     examined->count++;
     examined->is_valid &= record && hs_heap_hash(hs_region_heap_of(record), record->addr) == hash &&
-                          hs_heap_filter_test(hash);
+                          hs_heap_blocks_may_have(hs_region_heap_of(record), record->addr);
     return id;
 }
 

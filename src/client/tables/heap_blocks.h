@@ -27,6 +27,10 @@
 /* Makes the index, before the first heap is added. One thread at a time. False: no memory. */
 bool hs_heap_blocks_init(void);
 
+/* Declares that the ids of a heap are addresses of blocks that are not malloc's: they are in the
+ * free filter (filter.h), and not in heap_filter.h. One heap at most. */
+void hs_heap_blocks_set_addressed(uint8_t heap_id);
+
 /* Forgets all blocks: for a new region. No other thread may be recording meanwhile. */
 void hs_heap_blocks_clear(void);
 
@@ -58,8 +62,17 @@ bool hs_heap_blocks_has(uint8_t heap_id, uint64_t id, uint64_t size_bytes);
 
 /* --- hot -------------------------------------------------------------------------------------- */
 
+/* The heap of hs_heap_blocks_set_addressed; 0: none. */
+extern HS_HIDDEN uint8_t hs_heap_blocks_addressed_id;
+
+static inline bool hs_heap_blocks_is_addressed(uint8_t heap_id)
+{
+    return hs_unlikely(heap_id == hs_load_relaxed(&hs_heap_blocks_addressed_id)) && heap_id != 0;
+}
+
 /* May this block be recorded? False: it certainly is not. */
 static inline bool hs_heap_blocks_may_have(uint8_t heap_id, uint64_t id)
 {
-    return hs_heap_filter_test(hs_heap_hash(heap_id, id));
+    return hs_heap_blocks_is_addressed(heap_id) ? hs_filter_test(id)
+                                                : hs_heap_filter_test(hs_heap_hash(heap_id, id));
 }

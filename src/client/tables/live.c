@@ -10,6 +10,7 @@
 #include "client/tables/shared.h"
 
 bool hs_live_has_half_grains;
+bool hs_live_has_other_bits;
 /* For allocators that align blocks within blocks of another allocator: the largest alignment that
  * is looked for. */
 #define ALIGN_BYTES_MAX  ((uintptr_t)2 << 20)
@@ -161,7 +162,8 @@ bool hs_live_is_valid(void)
             return false;
         }
     }
-    return hs_live_has_half_grains || hs_filter_bit_count() == hs_region_alive_count(true);
+    return hs_live_has_half_grains || hs_live_has_other_bits ||
+           hs_filter_bit_count() == hs_region_alive_count(true);
 }
 
 #endif

@@ -113,6 +113,8 @@ bool hs_live_is_valid(void);
  * and be allocated and freed by two threads. Set when the first such address is seen; from then on
  * the bits of blocks of up to 8 bytes are not cleared. */
 extern HS_HIDDEN bool hs_live_has_half_grains;
+/* For assertions: the filter also has bits of another heap (heap_blocks.h). */
+extern HS_HIDDEN bool hs_live_has_other_bits;
 #define HS_LIVE_GRAIN      ((uintptr_t)1 << HS_FILTER_GRAIN_SHIFT)
 #define HS_LIVE_HALF_GRAIN (HS_LIVE_GRAIN / 2)
 

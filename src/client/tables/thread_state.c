@@ -7,6 +7,7 @@
 #include "rt/atomic.h"
 
 _Thread_local _Alignas(64) struct hs_tls hs_tls;
+_Thread_local struct hs_python_tls hs_python_tls;
 
 static struct hs_thread *all_threads;
 /* Losses of threads without a counter block; they are added to the next block. */

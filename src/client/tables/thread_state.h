@@ -114,6 +114,16 @@ _Static_assert(sizeof(struct hs_tls) <= 64, "one cache line of static TLS");
 extern HS_HIDDEN _Thread_local _Alignas(64) struct hs_tls hs_tls
     __attribute__((tls_model("initial-exec")));
 
+/* The part that the hooks of CPython's allocator use: see hooks/python_hooks.h. */
+struct hs_python_tls {
+    uint64_t left_bytes; /* as in struct hs_heap_countdown; 0: see there */
+    uintptr_t moved_va;  /* the block that is being reallocated, until malloc is seen to do it */
+};
+
+/* The running thread's. */
+extern HS_HIDDEN _Thread_local struct hs_python_tls hs_python_tls
+    __attribute__((tls_model("initial-exec")));
+
 /* The first of all states that were ever made; the others follow by `next`. */
 struct hs_thread *hs_thread_first(void);
 

@@ -1,0 +1,124 @@
+/*
+ * When the heap of Python's objects is recorded. See python_heap.h.
+ */
+#include "client/life/python_heap.h"
+
+#include "client/life/lifecycle.h"
+#include "client/patch/loader_lock.h"
+#include "client/patch/python_slots.h"
+#include "client/tables/heap_blocks.h"
+#include "client/tables/heaps.h"
+#include "client/tables/region.h"
+#include "rt/atomic.h"
+#include "rt/sys.h"
+
+/* How often threads let the one go on that adds the heap. It takes microseconds. */
+#define ADDING_WAITS 100000U
+
+/* How far the heap is: not added, or being added by a thread that blocks signals, or added. */
+enum progress {
+    PROGRESS_NONE,
+    PROGRESS_BEGUN,
+    PROGRESS_DONE,
+};
+
+uint8_t hs_python_heap_id;
+static uint32_t progress;
+static bool is_known, is_redirected;
+
+static HS_COLD void add(void)
+{
+    uint32_t expected = PROGRESS_NONE;
+    uint64_t old_mask = hs_sys_block_signals();
+    if (hs_cas_relaxed(&progress, &expected, PROGRESS_BEGUN)) {
+        uint8_t id = hs_heaps_add(HS_PYTHON_HEAP_NAME, 0, 0);
+        if (id == 0) {
+            hs_lifecycle_note_unseen(HS_LOSS_TABLE_FULL);
+        }
+        hs_heap_blocks_set_addressed(id);
+        hs_store_relaxed(&hs_python_heap_id, id);
+        /* ORDER python-heap: the id and all that belongs to it. */
+        hs_store_release(&progress, PROGRESS_DONE);
+    }
+    hs_sys_restore_signals(old_mask);
+}
+
+uint8_t hs_python_heap_make(void)
+{
+    /* ORDER python-heap: as above. */
+    for (unsigned i = 0; i < ADDING_WAITS && hs_load_acquire(&progress) != PROGRESS_DONE; i++) {
+        add();
+        hs_sys_yield();
+    }
+    return hs_load_relaxed(&hs_python_heap_id);
+}
+
+/* Once they are redirected, calls stay so until recording ends: a block whose free is not seen
+ * would stay in the profile. */
+static bool is_wanted(void)
+{
+    bool is_on = hs_life_state_is_alive() &&
+                 hs_load_relaxed(&hs_control_page.control.interval_bytes) != HS_INTERVAL_OFF;
+    return is_on && (hs_load_relaxed(&is_redirected) || hs_heaps_is_wanted(HS_PYTHON_HEAP_NAME));
+}
+
+static void set(bool is_ours)
+{
+    if (is_ours || hs_load_relaxed(&is_redirected)) {
+        hs_python_slots_set(is_ours);
+        hs_store_relaxed(&is_redirected, is_ours);
+    }
+}
+
+void hs_python_heap_follow(void)
+{
+    if (hs_load_relaxed(&is_known)) {
+        set(is_wanted());
+    }
+}
+
+void hs_python_heap_find(void)
+{
+    if (hs_python_slots_find && hs_python_slots_find()) {
+        hs_store_relaxed(&is_known, true);
+        hs_python_heap_follow();
+    }
+}
+
+static void find_locked(void *ctx)
+{
+    (void)ctx;
+    hs_python_heap_find();
+}
+
+void hs_python_heap_find_late(void)
+{
+    hs_python_heap_follow();
+    if (hs_loader_lock_call_always && !hs_load_relaxed(&is_known) && hs_life_state_is_alive()) {
+        uint64_t old_mask = hs_sys_block_signals();
+        hs_loader_lock_call_always(find_locked, NULL);
+        hs_sys_restore_signals(old_mask);
+    }
+}
+
+void hs_python_heap_follow_fork(void)
+{
+    const struct hs_thread *thread = hs_tls.self;
+    uint8_t heap_id = hs_load_relaxed(&hs_python_heap_id);
+    if (progress == PROGRESS_BEGUN) {
+        progress = PROGRESS_NONE; /* by a thread that does not exist here */
+    }
+    if (hs_python_slots_follow_fork) {
+        hs_python_slots_follow_fork();
+    }
+    if (thread && thread->heap_countdowns && hs_python_tls.left_bytes != 0) {
+        hs_python_tls.left_bytes = thread->heap_countdowns[heap_id].left_bytes;
+    }
+}
+
+void hs_python_heap_leave(void)
+{
+    if (hs_load_relaxed(&is_known)) {
+        set(false);
+    }
+}

@@ -1,0 +1,41 @@
+/*
+ * The heap `python.obj`: the small objects of a CPython interpreter in this process.
+ *
+ * While a session records the heap, the interpreter's calls lead to our hooks
+ * (patch/python_slots.h, hooks/python_hooks.h); otherwise the interpreter runs as without us.
+ *
+ * Threads   any.
+ * Fails     an interpreter that cannot be redirected is not recorded.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rt/base.h"
+
+#define HS_PYTHON_HEAP_NAME "python.obj"
+
+/* The heap's id; 0: it has not been needed yet. */
+extern HS_HIDDEN uint8_t hs_python_heap_id;
+
+/* Adds the heap, once. Returns its id; 0: it could not be added, which is counted as a loss. */
+uint8_t hs_python_heap_make(void);
+
+/* Looks for an interpreter, if none is known, and redirects its calls if the heap is recorded. No
+ * object may be half loaded meanwhile. */
+void hs_python_heap_find(void);
+
+/* The same while the program runs: takes the loader's lock. As with hs_loader_lock_call. */
+void hs_python_heap_find_late(void);
+
+/* Redirects the interpreter's calls if the present settings say that the heap is recorded, or sets
+ * them back. Called when settings change, and now and then: an interpreter that begins, or begins
+ * anew, sets its allocators itself. */
+void hs_python_heap_follow(void);
+
+/* In a forked child, whose one thread draws other gaps than its parent's. */
+void hs_python_heap_follow_fork(void);
+
+/* Sets the interpreter's calls back: the client is leaving the process. */
+void hs_python_heap_leave(void);
