@@ -54,7 +54,7 @@ print("ready")
 sys.stdout.flush()
 def is_attached():
     with open("/proc/self/maps") as maps:
-        return "libheapscope" in maps.read()
+        return "heapscope" in maps.read()
 while not is_attached():
     time.sleep(0.02)
 time.sleep(0.7)
@@ -118,7 +118,7 @@ def test_nothing_twice(run, program, python):
 
 
 @pytest.mark.parametrize("python", INTERPRETERS)
-@pytest.mark.parametrize("allocator", ["debug", "pymalloc"])
+@pytest.mark.parametrize("allocator", ["pymalloc_debug", "pymalloc"])
 def test_other_modes(run, program, python, allocator):
     """The interpreter sets its allocators itself, after the client has."""
     heaps, _ = recorded(run, program, python, 5000)
