@@ -7,6 +7,7 @@
 #include "client/hooks/sampler.h"
 #include "client/host/allocator_code.h"
 #include "client/host/real.h"
+#include "client/life/python_heap.h"
 #include "client/tables/heaps.h"
 #include "client/tables/mapped_check.h"
 #include "client/tables/stacks.h"
@@ -205,7 +206,8 @@ void hs_mapping_add(const struct hs_mapping_new *mapping, const struct hs_regs *
     if (end_va == 0 || !is_ready()) {
         return;
     }
-    if (!hs_heaps_is_wanted(HS_HEAP_NAME_MMAP) || hs_allocator_code_has(regs->pc)) {
+    if (!hs_heaps_is_wanted(HS_HEAP_NAME_MMAP) || hs_allocator_code_has(regs->pc) ||
+        hs_python_heap_maps(regs->pc, len_bytes)) {
         forget(start_va, len_bytes);
         return;
     }

@@ -8,7 +8,8 @@
  * What is memory? Anonymous mappings, private and shared, and those of a memfd, as soon as any
  * access to them is permitted: at once, or when mprotect(2) or a mapping over them permits it.
  * Address space that is only reserved is none. A call whose caller is the allocator that serves
- * malloc is not recorded: what it maps is malloc's reserve.
+ * malloc is not recorded: what it maps is malloc's reserve. While Python's
+ * objects are recorded, what pymalloc maps is theirs.
  *
  * Threads   any; also signal handlers. In a handler that interrupted our own code, memory that is
  *           mapped is counted as lost, and memory that is unmapped is followed.

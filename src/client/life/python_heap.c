@@ -77,6 +77,12 @@ void hs_python_heap_follow(void)
     }
 }
 
+bool hs_python_heap_maps(uint64_t pc, size_t len_bytes)
+{
+    return hs_load_relaxed(&is_redirected) && hs_python_slots_maps_arena(pc, len_bytes) &&
+           hs_heaps_is_wanted(HS_PYTHON_HEAP_NAME);
+}
+
 void hs_python_heap_find(void)
 {
     if (hs_python_slots_find && hs_python_slots_find()) {

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "rt/base.h"
@@ -33,6 +34,10 @@ void hs_python_heap_find_late(void);
  * them back. Called when settings change, and now and then: an interpreter that begins, or begins
  * anew, sets its allocators itself. */
 void hs_python_heap_follow(void);
+
+/* Is memory that a call of mmap, which returns to `pc`, has mapped the reserve of this heap, while
+ * the heap is recorded? */
+bool hs_python_heap_maps(uint64_t pc, size_t len_bytes);
 
 /* In a forked child, whose one thread draws other gaps than its parent's. */
 void hs_python_heap_follow_fork(void);

@@ -39,6 +39,23 @@ enum domain {
 typedef void get_allocator_fn(int domain, struct allocator *ret_allocator);
 typedef const char *get_name_fn(void);
 
+/* PyObjectArenaAllocator, with the function's address as a number. */
+struct arena_allocator {
+    void *ctx;
+    uint64_t alloc_va;
+    void (*free)(void *ctx, void *ptr, size_t size_bytes);
+};
+
+typedef void get_arena_allocator_fn(struct arena_allocator *ret_allocator);
+
+/* The length of an arena: since Python 3.10, and before (and in builds without its radix tree). The
+ * same function also maps the interpreter's frames since 3.11, 16 KiB at a time unless one function
+ * has tens of thousands of variables. */
+#define ARENA_BYTES       ((size_t)1 << 20)
+#define SMALL_ARENA_BYTES ((size_t)256 << 10)
+/* The function that maps them does nothing else, so mmap returns near to its start. */
+#define ARENA_CODE_BYTES 128U
+
 struct hs_python_functions hs_python_real;
 
 /* The interpreter. */
@@ -48,6 +65,7 @@ static struct {
     uintptr_t *slots[SLOTS_MAX]; /* the four functions of a structure */
     const void *dynamic;         /* of the object that contains them; NULL: none is known */
     uint64_t bias_va;
+    uint64_t map_arena_va; /* the function that maps arenas; 0: none is known */
     uint32_t unload_count; /* threads that are unloading libraries */
 } known;
 
@@ -188,6 +206,19 @@ static void look_in(uint64_t start_va, uint64_t end_va, const struct hs_object *
     }
 }
 
+static uint64_t find_arena_code(const struct hs_object *object)
+{
+    const struct link_map map = { .l_addr = object->bias_va,
+                                  .l_ld = (ElfW(Dyn) *)(uintptr_t)object->dynamic };
+    get_arena_allocator_fn *get_allocator =
+        (get_arena_allocator_fn *)hs_linkmap_symbol(&map, "PyObject_GetArenaAllocator");
+    struct arena_allocator allocator = { 0 };
+    if (get_allocator) {
+        get_allocator(&allocator);
+    }
+    return allocator.alloc_va;
+}
+
 static int on_object(struct dl_phdr_info *info, size_t bytes, void *ctx)
 {
     struct hs_object object;
@@ -203,6 +234,7 @@ static int on_object(struct dl_phdr_info *info, size_t bytes, void *ctx)
         look_in(object.data[i].start_va, object.data[i].end_va, &object);
     }
     known.bias_va = object.bias_va;
+    hs_store_relaxed(&known.map_arena_va, find_arena_code(&object));
     known.dynamic = known.slot_count > 0 ? object.dynamic : NULL;
     return 1;
 }
@@ -218,6 +250,13 @@ bool hs_python_slots_find(void)
     bool is_there = known.dynamic != NULL;
     leave();
     return is_there;
+}
+
+bool hs_python_slots_maps_arena(uint64_t pc, size_t len_bytes)
+{
+    uint64_t start_va = hs_load_relaxed(&known.map_arena_va);
+    return start_va != 0 && pc - start_va < ARENA_CODE_BYTES &&
+           (len_bytes == ARENA_BYTES || len_bytes == SMALL_ARENA_BYTES);
 }
 
 void hs_python_slots_set(bool is_ours)
@@ -266,6 +305,7 @@ void hs_python_slots_after_unload(void)
     if (hs_load_relaxed(&known.slot_count) > 0 && !(program && program->l_ld == known.dynamic) &&
         !dl_iterate_phdr(on_loaded, NULL)) {
         hs_store_relaxed(&known.slot_count, 0);
+        hs_store_relaxed(&known.map_arena_va, 0);
         known.dynamic = NULL;
     }
     if (hs_load_relaxed(&known.unload_count) > 0) { /* 0: a destructor has forked */

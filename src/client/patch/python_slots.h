@@ -27,6 +27,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "rt/base.h"
 
@@ -47,6 +48,9 @@ extern const struct hs_python_functions hs_python_hooks __attribute__((weak));
 /* Looks for an interpreter in the objects that are loaded, if none is known. True: there is one.
  * (Weak, like the others: tests link the client without its hooks.) */
 __attribute__((weak)) bool hs_python_slots_find(void);
+
+/* Does a call of mmap that returns to `pc` map an arena, from which pymalloc takes its blocks? */
+__attribute__((weak)) bool hs_python_slots_maps_arena(uint64_t pc, size_t len_bytes);
 
 /* Redirects the interpreter's calls to our hooks, or sets them back. */
 __attribute__((weak)) void hs_python_slots_set(bool is_ours);
