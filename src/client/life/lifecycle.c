@@ -8,7 +8,6 @@
 
 #include "client/host/checker.h"
 #include "client/host/env.h"
-#include "client/host/linkmap.h"
 #include "client/host/real.h"
 #include "client/host/sandbox.h"
 #include "client/life/api_table.h"
@@ -43,7 +42,6 @@
 static char collector_name[HS_CTL_PATH_MAX + 1];
 static bool is_following; /* children are to be profiled, too */
 static bool has_tables;   /* the tables may have contents */
-
 static void watch_forks(void);
 
 /* How long to wait for threads that are recording: mostly it takes some microseconds. */
