@@ -92,6 +92,10 @@ int hs_heap_opts_take(const struct hs_opts_spec *spec, const struct hs_heap_opts
     if (status != HS_ARGS_GO_ON) {
         return status;
     }
+    if (*interval_bytes == 0) {
+        *interval_bytes = HS_INTERVAL_BYTES_DEFAULT;
+        hs_heap_selection_add_defaults(&selection);
+    }
     hs_heap_selection_settle(&selection, interval_bytes);
     if (hs_heap_selection_check(&selection)) {
         return hs_args_fail(spec, "no heap is left to record: --exclude-heaps excludes all");

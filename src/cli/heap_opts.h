@@ -28,8 +28,8 @@ struct hs_heap_opts {
         HS_OPT_LIST(0, "exclude-heaps", "LIST", &(o)->excluded,                                    \
                     "do not record these heaps: names or globs, separated by commas")
 
-/* Settles the selection: *interval_bytes is that of -i, and becomes malloc's. HS_ARGS_GO_ON, or the
- * exit status after an error was printed. */
+/* Settles the selection: *interval_bytes is that of -i, or 0 for the default, and becomes malloc's.
+ * HS_ARGS_GO_ON, or the exit status after an error was printed. */
 int hs_heap_opts_take(const struct hs_opts_spec *spec, const struct hs_heap_opts *opts,
                       struct hs_heap_selection *ret_selection, uint64_t *interval_bytes);
 /* Frees the lists. */

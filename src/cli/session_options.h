@@ -8,11 +8,11 @@
 #include "collect/dump_schedule.h"
 #include "util/opts.h"
 
-/* For a uint64_t. */
+/* For a uint64_t; 0: not given (hs_heap_opts_take). */
 #define HS_OPT_INTERVAL(ret_interval_bytes)                                                        \
-    HS_OPT_SIZE(                                                                                   \
-        'i', "interval", "BYTES", (ret_interval_bytes), 1, HS_INTERVAL_BYTES_MAX,                  \
-        "mean number of allocated bytes per sample (default 4096; 1 records every allocation)")
+    HS_OPT_SIZE('i', "interval", "BYTES", (ret_interval_bytes), 1, HS_INTERVAL_BYTES_MAX,          \
+                "mean number of allocated bytes per sample (default 4096, and 32768 for Python's " \
+                "objects; 1 records every allocation)")
 
 /* For a bool. */
 #define HS_OPT_NO_SYMBOLIZE(ret_is_symbolizing)                                                    \

@@ -407,7 +407,9 @@ static void describe_selection(const struct hs_heap_selection *heaps, struct hs_
         return;
     }
     for (uint32_t i = 0; i < heaps->rule_count; i++) {
-        snap->asked_heaps[snap->asked_heap_count++] = heaps->rules[i].pattern;
+        if (hs_heap_selection_is_asked(heaps, i)) {
+            snap->asked_heaps[snap->asked_heap_count++] = heaps->rules[i].pattern;
+        }
     }
     snap->is_without_malloc = heaps->is_without_malloc;
     for (uint32_t i = 0; i < snap->heap_count; i++) {

@@ -254,6 +254,8 @@ struct hs_own_ranges_v2 {
 
 /* The heap of what the program maps itself. Its blocks are ranges of addresses. */
 #define HS_HEAP_NAME_MMAP "mmap"
+/* The heap of the small objects of a Python interpreter. */
+#define HS_HEAP_NAME_PYTHON "python.obj"
 
 /* Flags of a heap. */
 enum hs_heap_flag {

@@ -42,7 +42,7 @@ void hs_heaps_seen_words(const struct hs_heaps_seen *seen,
     size_t asked_count = 0;
     _Static_assert(HS_REGION_HEAP_RULES <= 32, "bits of `matched`");
     for (uint32_t i = 0; i < selection->rule_count; i++) {
-        if (!(seen->matched >> i & 1)) {
+        if (!(seen->matched >> i & 1) && hs_heap_selection_is_asked(selection, i)) {
             asked[asked_count++] = selection->rules[i].pattern;
         }
     }

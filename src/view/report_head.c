@@ -362,13 +362,12 @@ static void write_sampling(struct hs_report *report)
     const struct hs_selection *s = &report->selection;
     const struct hs_profile_dump *dump = first_dump(report);
     struct hs_buf text = HS_BUF_INIT;
-    struct hs_buf exact = HS_BUF_INIT;
+    struct hs_buf others = HS_BUF_INIT;
     char interval[HS_HUMAN_BYTES];
     char count[HS_HUMAN_BYTES];
-    uint64_t least_bytes = hs_report_sampled_interval(report, &exact);
-    least_bytes = least_bytes > 0 ? least_bytes : s->interval_min_bytes;
+    struct hs_report_intervals all = hs_report_intervals_of(report, &others);
     hs_human_exact(count, count_recorded(s));
-    hs_human_bytes(interval, (double)least_bytes);
+    hs_human_bytes(interval, (double)all.least_bytes);
     if (s->interval_min_bytes == 0) {
         hs_buf_str(
             &text,
@@ -384,11 +383,11 @@ static void write_sampling(struct hs_report *report)
         bool is_known = s->sample_count > 0 || !(s->alloc.bytes > 0);
         hs_buf_printf(&text, "from %s%ssample%s at a mean interval of %s", is_known ? count : "",
                       is_known ? " " : "", s->sample_count == 1 ? "" : "s", interval);
-        if (s->interval_max_bytes != least_bytes) {
-            hs_buf_printf(&text, " to %s", hs_human_bytes(interval, (double)s->interval_max_bytes));
+        if (all.most_bytes != all.least_bytes) {
+            hs_buf_printf(&text, " to %s", hs_human_bytes(interval, (double)all.most_bytes));
         }
-        if (hs_buf_text(&exact)[0]) {
-            hs_buf_printf(&text, " (%s: exact)", hs_buf_text(&exact));
+        if (hs_buf_text(&others)[0]) {
+            hs_buf_printf(&text, " (%s)", hs_buf_text(&others));
         }
         hs_buf_printf(&text, "%s", describe_margins(report));
     }
@@ -410,7 +409,7 @@ static void write_sampling(struct hs_report *report)
     hs_report_write_wrapped(report, "  ", hs_buf_text(&text));
     hs_text_style(report->buf, report->options->has_colour, HS_TEXT_PLAIN);
     hs_buf_deinit(&text);
-    hs_buf_deinit(&exact);
+    hs_buf_deinit(&others);
 }
 
 /*

@@ -23,30 +23,67 @@
 /* Of more heaps, the table has this many, the largest; --top all shows all. */
 #define HEAPS_LISTED 20U
 
-uint64_t hs_report_sampled_interval(const struct hs_report *report, struct hs_buf *exact)
+static void append_name(const struct hs_report *report, const struct hs_heap_sum *sum,
+                        struct hs_buf *text)
 {
+    const char *name = hs_profile_string(report->profile, sum->name);
+    hs_buf_str(text, hs_buf_text(text)[0] ? ", " : "");
+    hs_utf8_write(text, name, strlen(name));
+}
+
+/* Is this the heap that has an interval of its own without being asked for? */
+static bool is_own(const struct hs_report *report, const struct hs_heap_sum *sum)
+{
+    return strcmp(hs_profile_string(report->profile, sum->name), HS_PROFILE_HEAP_PYTHON) == 0 &&
+           sum->interval_min_bytes == sum->interval_max_bytes;
+}
+
+struct hs_report_intervals hs_report_intervals_of(const struct hs_report *report,
+                                                  struct hs_buf *others)
+{
+    const struct hs_selection *s = &report->selection;
+    struct hs_report_intervals all = { 0, 0 };
+    const struct hs_heap_sum *own = NULL;
+    struct hs_buf exact = HS_BUF_INIT;
     struct hs_heap_sum *sums;
     uint32_t count;
-    uint64_t least_bytes = 0;
-    if (hs_heap_sums_of(&report->selection, &sums, &count) < 0) {
-        return 0;
+    char size[HS_HUMAN_BYTES];
+    if (hs_heap_sums_of(s, &sums, &count) < 0) {
+        count = 0;
+        sums = NULL;
     }
     for (uint32_t i = 0; i < count; i++) {
         const struct hs_heap_sum *sum = &sums[i];
         if (sum->is_counted && sum->interval_max_bytes == 1) {
-            const char *name = hs_profile_string(report->profile, sum->name);
-            hs_buf_str(exact, hs_buf_text(exact)[0] ? ", " : "");
-            hs_utf8_write(exact, name, strlen(name));
-        } else if (sum->is_counted && (least_bytes == 0 || sum->interval_min_bytes < least_bytes)) {
-            least_bytes = sum->interval_min_bytes;
+            append_name(report, sum, &exact);
+        } else if (sum->is_counted && is_own(report, sum)) {
+            own = sum;
+        } else if (sum->is_counted) {
+            uint64_t least = sum->interval_min_bytes, most = sum->interval_max_bytes;
+            all.least_bytes =
+                all.least_bytes == 0 || least < all.least_bytes ? least : all.least_bytes;
+            all.most_bytes = most > all.most_bytes ? most : all.most_bytes;
         }
     }
+    if (own && all.least_bytes == 0) {
+        all = (struct hs_report_intervals){ own->interval_min_bytes, own->interval_min_bytes };
+    } else if (own && own->interval_min_bytes != all.least_bytes) {
+        append_name(report, own, others);
+        hs_buf_printf(others, ": %s", hs_human_bytes(size, (double)own->interval_min_bytes));
+    }
+    if (hs_buf_text(&exact)[0]) {
+        hs_buf_printf(others, "%s%s: exact", hs_buf_text(others)[0] ? "; " : "",
+                      hs_buf_text(&exact));
+    }
+    hs_buf_deinit(&exact);
     free(sums);
-    return least_bytes;
+    return all.least_bytes > 0
+               ? all
+               : (struct hs_report_intervals){ s->interval_min_bytes, s->interval_max_bytes };
 }
 
-/* Can a heap that is added up lie in another one that is? What the program maps itself is no
- * malloc's memory. */
+/* Can a heap that is added up lie in another one that is? Of those that heapscope records by itself
+ * none has memory of another. */
 static bool may_overlap(const struct hs_report *report)
 {
     struct hs_heap_sum *sums;
@@ -58,7 +95,8 @@ static bool may_overlap(const struct hs_report *report)
         const char *name = hs_profile_string(report->profile, sums[i].name);
         counted += sums[i].is_counted;
         registered += sums[i].is_counted && strcmp(name, HS_PROFILE_HEAP_MALLOC) != 0 &&
-                      strcmp(name, HS_PROFILE_HEAP_MMAP) != 0;
+                      strcmp(name, HS_PROFILE_HEAP_MMAP) != 0 &&
+                      strcmp(name, HS_PROFILE_HEAP_PYTHON) != 0;
     }
     free(sums);
     return counted > 1 && registered > 0;

@@ -45,12 +45,15 @@ void hs_report_write_processes(struct hs_report *report);
 
 /* report_heaps.c: says which heaps the figures contain; nothing when there is only one */
 void hs_report_write_heap_words(struct hs_report *report);
-/*
- * The narrowest interval among the counted heaps that are sampled, and, appended to `exact`, the
- * names of those whose blocks are all recorded. 0: no heap is sampled, or the interval of one is
- * not known.
- */
-uint64_t hs_report_sampled_interval(const struct hs_report *report, struct hs_buf *exact);
+/* The narrowest and the widest interval among the counted heaps that are sampled; if there is none,
+ * or that of one is not known, those of the selection. */
+struct hs_report_intervals {
+    uint64_t least_bytes, most_bytes;
+};
+/* Appended to `others`: the interval of Python's objects if it is another one, and the names of
+ * heaps whose blocks are all recorded. */
+struct hs_report_intervals hs_report_intervals_of(const struct hs_report *report,
+                                                  struct hs_buf *others);
 /* The table of all heaps; nothing when there is only one. */
 void hs_report_write_heaps(struct hs_report *report);
 /*

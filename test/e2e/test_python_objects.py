@@ -149,6 +149,31 @@ def test_sampled(run, program):
         assert is_near(found[name][0], exact[name][0], 0.1), (found, exact)
 
 
+def intervals(run, program, *options):
+    done = run([INTERPRETERS[0], program, 1000, program.parent / "x"], *options)
+    return {heap["name"]: heap["interval_bytes"] for heap in done.report()["heaps"] if heap["name"] != "mmap"}
+
+
+def test_interval(run, program):
+    """Wider than malloc's, unless the user says what it is."""
+    assert intervals(run, program) == {"libc.malloc": 4096, "python.obj": 32768}
+    assert intervals(run, program, "-i", 4096) == {"libc.malloc": 4096, "python.obj": 4096}
+    assert intervals(run, program, "--all-heaps", "--heaps", "python.obj=512") == {"libc.malloc": 4096, "python.obj": 512}
+    assert intervals(run, program, "--heaps", "python.obj") == {"python.obj": 32768}
+
+
+def test_words(heapscope, run, program):
+    """Which heaps are added up, at which intervals; nothing is said of a heap that the user left out."""
+    done = run([INTERPRETERS[0], program, 20000, program.parent / "x"])
+    text = " ".join(heapscope("report", done.file).stdout.split())
+    assert "at a mean interval of 4.00 KiB (python.obj: 32.0 KiB; mmap: exact)" in text
+    assert "python.obj (" in text and "counted in both" not in text
+    for heap in ("python.obj", "mmap"):
+        assert "registered" not in heapscope("run", "-o", program.parent / "y", "--exclude-heaps", heap, "--", "true").stderr
+    assert "no process registered a heap named 'python.obj'" in heapscope(
+        "run", "-o", program.parent / "y", "--heaps", "python.obj,libc.malloc", "--", "true").stderr
+
+
 def test_left_out(run, program):
     done = run([INTERPRETERS[0], program, 1000, program.parent / "x"], "-i", 1, "--exclude-heaps", "python.obj")
     assert "python.obj" not in live(done.report())

@@ -240,12 +240,61 @@ static void test_factor(void **state)
     assert_int_equal(page.selection.rules[0].interval_bytes, 16);
 }
 
+static uint64_t python_bytes(const struct rule *rules, bool is_without_others)
+{
+    uint64_t interval_bytes = HS_INTERVAL_BYTES_DEFAULT;
+    struct hs_heap_selection s = { .is_without_others = is_without_others };
+    for (size_t i = 0; rules[i].name; i++) {
+        assert_null(hs_heap_selection_add(&s, rules[i].name, strlen(rules[i].name),
+                                          rules[i].interval_bytes));
+    }
+    hs_heap_selection_add_defaults(&s);
+    hs_heap_selection_settle(&s, &interval_bytes);
+    assert_int_equal(hs_heap_selection_interval(&s, "arena"),
+                     is_without_others ? OFF : SAME); /* no rule here names it */
+    return hs_heap_selection_interval(&s, "python.obj");
+}
+
+/* What is said of Python's objects, and that nobody asked for them to be there. */
+static void test_default_of_python(void **state)
+{
+    (void)state;
+    const uint64_t usual = HS_INTERVAL_BYTES_DEFAULT_PYTHON;
+    assert_int_equal(python_bytes((struct rule[]){ { NULL, 0 } }, false), usual);
+    assert_int_equal(python_bytes((struct rule[]){ { "python.obj", 1 }, { NULL, 0 } }, false), 1);
+    assert_int_equal(python_bytes((struct rule[]){ { "python*", OFF }, { NULL, 0 } }, false), OFF);
+    assert_int_equal(python_bytes((struct rule[]){ { "python*", SAME }, { NULL, 0 } }, true),
+                     usual);
+    assert_int_equal(python_bytes((struct rule[]){ { "libc.malloc", SAME }, { NULL, 0 } }, true),
+                     OFF);
+    struct hs_heap_selection full = { .rule_count = HS_REGION_HEAP_RULES };
+    hs_heap_selection_add_defaults(&full);
+    assert_int_equal(full.rule_count, HS_REGION_HEAP_RULES);
+}
+
+static void test_asked(void **state)
+{
+    (void)state;
+    static const struct rule rules[] = {
+        { "python.obj", SAME }, { "mmap", OFF }, { "arena", OFF }, { NULL, 0 }
+    };
+    uint64_t interval_bytes = 4096;
+    struct hs_heap_selection s = select_heaps(rules, false, &interval_bytes);
+    assert_false(hs_heap_selection_is_asked(&s, 0));
+    assert_false(hs_heap_selection_is_asked(&s, 1));
+    assert_true(hs_heap_selection_is_asked(&s, 2));
+    s = select_heaps(rules, true, &interval_bytes);
+    assert_true(hs_heap_selection_is_asked(&s, 0));
+    assert_false(hs_heap_selection_is_asked(&s, 1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rules),          cmocka_unit_test(test_client_agrees),
         cmocka_unit_test(test_text_of_a_user), cmocka_unit_test(test_wrong),
-        cmocka_unit_test(test_factor),
+        cmocka_unit_test(test_factor),         cmocka_unit_test(test_default_of_python),
+        cmocka_unit_test(test_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,10 +26,9 @@
 #include "util/parse.h"
 #include "util/shell_word.h"
 
-#define HS_INTERVAL_DEFAULT 4096
-#define HS_TIME_MIN_NS      UINT64_C(10000000)
-#define HS_TIME_MAX_NS      (UINT64_C(100000) * 3600 * UINT64_C(1000000000))
-#define HS_TOLD_MAX         20 /* processes of one answer */
+#define HS_TIME_MIN_NS UINT64_C(10000000)
+#define HS_TIME_MAX_NS (UINT64_C(100000) * 3600 * UINT64_C(1000000000))
+#define HS_TOLD_MAX    20 /* processes of one answer */
 
 struct start {
     struct hs_opt_list names, pid_texts;
@@ -278,8 +277,7 @@ static int ask(struct start *s)
 
 int hs_cmd_start(int argc, char **argv)
 {
-    struct start s = { .settings = { .interval_bytes = HS_INTERVAL_DEFAULT,
-                                     .is_taking_running = true,
+    struct start s = { .settings = { .is_taking_running = true,
                                      .is_taking_startup = true,
                                      .is_symbolizing = true,
                                      .is_compressing = true },

@@ -15,9 +15,8 @@
 #include "collect/inspect/allocator_names.h"
 #include "util/parse.h"
 
-#define HS_INTERVAL_DEFAULT 4096
-#define HS_DURATION_MIN_NS  UINT64_C(1000000)
-#define HS_TIME_MAX_NS      (UINT64_C(10000) * 3600 * UINT64_C(1000000000))
+#define HS_DURATION_MIN_NS UINT64_C(1000000)
+#define HS_TIME_MAX_NS     (UINT64_C(10000) * 3600 * UINT64_C(1000000000))
 
 static int take_operands(struct hs_attach_options *o, const struct hs_opts_spec *spec,
                          const struct hs_opts_result *args, const struct hs_opt_list *names)
@@ -65,8 +64,7 @@ static int check_allocator(const struct hs_opts_spec *spec, const char *prefix)
 }
 
 static const struct hs_attach_options defaults = {
-    .settings = { .interval_bytes = HS_INTERVAL_DEFAULT,
-                  .is_taking_running = true,
+    .settings = { .is_taking_running = true,
                   .is_any_uid = true,
                   .is_symbolizing = true,
                   .is_compressing = true },

@@ -36,8 +36,7 @@
 #include "util/proc.h"
 #include "util/shell_word.h"
 
-#define HS_INTERVAL_DEFAULT 4096
-#define HS_DURATION_MIN_NS  UINT64_C(1000000)
+#define HS_DURATION_MIN_NS UINT64_C(1000000)
 
 #define FOOTER                                                                                     \
     "The exit status is that of the program, or 128 plus the number of the signal\n"               \
@@ -366,8 +365,7 @@ int hs_cmd_run(int argc, char **argv)
 int hs_cmd_run_headed(int argc, char **argv, const struct hs_run_head *head)
 {
     struct run run = { .head = head,
-                       .settings = { .interval_bytes = HS_INTERVAL_DEFAULT,
-                                     .is_taking_announced = true,
+                       .settings = { .is_taking_announced = true,
                                      .is_any_uid = true,
                                      .is_symbolizing = true,
                                      .is_compressing = true,

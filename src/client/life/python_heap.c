@@ -31,7 +31,7 @@ static HS_COLD void add(void)
     uint32_t expected = PROGRESS_NONE;
     uint64_t old_mask = hs_sys_block_signals();
     if (hs_cas_relaxed(&progress, &expected, PROGRESS_BEGUN)) {
-        uint8_t id = hs_heaps_add(HS_PYTHON_HEAP_NAME, 0, 0);
+        uint8_t id = hs_heaps_add(HS_HEAP_NAME_PYTHON, 0, 0);
         if (id == 0) {
             hs_lifecycle_note_unseen(HS_LOSS_TABLE_FULL);
         }
@@ -59,7 +59,7 @@ static bool is_wanted(void)
 {
     bool is_on = hs_life_state_is_alive() &&
                  hs_load_relaxed(&hs_control_page.control.interval_bytes) != HS_INTERVAL_OFF;
-    return is_on && (hs_load_relaxed(&is_redirected) || hs_heaps_is_wanted(HS_PYTHON_HEAP_NAME));
+    return is_on && (hs_load_relaxed(&is_redirected) || hs_heaps_is_wanted(HS_HEAP_NAME_PYTHON));
 }
 
 static void set(bool is_ours)
@@ -80,7 +80,7 @@ void hs_python_heap_follow(void)
 bool hs_python_heap_maps(uint64_t pc, size_t len_bytes)
 {
     return hs_load_relaxed(&is_redirected) && hs_python_slots_maps_arena(pc, len_bytes) &&
-           hs_heaps_is_wanted(HS_PYTHON_HEAP_NAME);
+           hs_heaps_is_wanted(HS_HEAP_NAME_PYTHON);
 }
 
 void hs_python_heap_find(void)

@@ -15,8 +15,6 @@
 
 #include "rt/base.h"
 
-#define HS_PYTHON_HEAP_NAME "python.obj"
-
 /* The heap's id; 0: it has not been needed yet. */
 extern HS_HIDDEN uint8_t hs_python_heap_id;
 

@@ -46,6 +46,27 @@ static uint64_t interval_by_rules(const struct hs_heap_selection *selection, con
     return interval_of_others(selection);
 }
 
+void hs_heap_selection_add_defaults(struct hs_heap_selection *selection)
+{
+    struct hs_heap_rule_v2 *rules = selection->rules;
+    if (interval_by_rules(selection, HS_HEAP_NAME_PYTHON) != HS_INTERVAL_SAME ||
+        selection->rule_count == HS_REGION_HEAP_RULES) {
+        return;
+    }
+    /* First: a glob of another rule may match it. */
+    memmove(rules + 1, rules, selection->rule_count++ * sizeof(*rules));
+    rules[0] = (struct hs_heap_rule_v2){ .pattern = HS_HEAP_NAME_PYTHON,
+                                         .interval_bytes = HS_INTERVAL_BYTES_DEFAULT_PYTHON };
+}
+
+bool hs_heap_selection_is_asked(const struct hs_heap_selection *selection, uint32_t rule)
+{
+    const char *name = selection->rules[rule].pattern;
+    bool is_ours = strcmp(name, HS_HEAP_NAME_PYTHON) == 0 || strcmp(name, HS_HEAP_NAME_MMAP) == 0;
+    return !is_ours || (selection->is_without_others &&
+                        selection->rules[rule].interval_bytes != HS_INTERVAL_OFF);
+}
+
 /* The interval of another heap, when the session's interval changes from base_bytes to own_bytes,
  * or stays. */
 static uint64_t settled(uint64_t interval_bytes, uint64_t base_bytes, uint64_t own_bytes)

@@ -31,6 +31,10 @@
 
 #define HS_INTERVAL_BYTES_MAX (UINT64_C(1) << 40)
 #define HS_HEAP_MALLOC        "libc.malloc"
+/* The intervals when none is asked for. Python programs allocate small objects at a rate at which
+ * the samples of 4 KiB would cost several percent of their CPU time. */
+#define HS_INTERVAL_BYTES_DEFAULT        4096
+#define HS_INTERVAL_BYTES_DEFAULT_PYTHON 32768
 
 /* Zeroed: all heaps. */
 struct hs_heap_selection {
@@ -51,6 +55,9 @@ struct hs_heap_page {
  * is wrong with it. */
 const char *hs_heap_selection_add(struct hs_heap_selection *selection, const char *name,
                                   size_t name_bytes, uint64_t interval_bytes);
+/* Gives the heaps that have one their default interval, where no rule gives them another. Before
+ * the selection is settled, and if the session's interval was not asked for, either. */
+void hs_heap_selection_add_defaults(struct hs_heap_selection *selection);
 /* Settles the selection; *interval_bytes is the session's interval, and may change. */
 void hs_heap_selection_settle(struct hs_heap_selection *selection, uint64_t *interval_bytes);
 /* Returns NULL if a settled selection is valid, otherwise what is wrong. */
@@ -60,6 +67,9 @@ const char *hs_heap_selection_check(const struct hs_heap_selection *selection);
 bool hs_heap_selection_is_all(const struct hs_heap_selection *selection);
 /* The interval of a heap: HS_INTERVAL_OFF, HS_INTERVAL_SAME, or bytes. */
 uint64_t hs_heap_selection_interval(const struct hs_heap_selection *selection, const char *heap);
+/* Has the user named the heaps of this rule as something that is to be there? False: the rule is
+ * about a heap that heapscope itself names, and that not every program has. */
+bool hs_heap_selection_is_asked(const struct hs_heap_selection *selection, uint32_t rule);
 /* How many intervals there are besides the session's, at most. */
 uint32_t hs_heap_selection_interval_count(const struct hs_heap_selection *selection);
 

@@ -29,7 +29,8 @@
 
 /* Heaps that heapscope records without being asked. */
 #define HS_PROFILE_HEAP_MALLOC "libc.malloc"
-#define HS_PROFILE_HEAP_MMAP   "mmap" /* what the program maps itself */
+#define HS_PROFILE_HEAP_MMAP   "mmap"       /* what the program maps itself */
+#define HS_PROFILE_HEAP_PYTHON "python.obj" /* small objects of a Python interpreter */
 
 #define HS_NODE_NONE           UINT32_MAX
 #define HS_BUILD_ID_MAX        32
