@@ -24,7 +24,7 @@ enum progress {
 
 uint8_t hs_python_heap_id;
 static uint32_t progress;
-static bool is_known, is_redirected;
+static bool is_redirected;
 
 static HS_COLD void add(void)
 {
@@ -53,6 +53,11 @@ uint8_t hs_python_heap_make(void)
     return hs_load_relaxed(&hs_python_heap_id);
 }
 
+static bool is_known(void)
+{
+    return hs_python_slots_are_known && hs_python_slots_are_known();
+}
+
 /* Once they are redirected, calls stay so until recording ends: a block whose free is not seen
  * would stay in the profile. */
 static bool is_wanted(void)
@@ -72,7 +77,7 @@ static void set(bool is_ours)
 
 void hs_python_heap_follow(void)
 {
-    if (hs_load_relaxed(&is_known)) {
+    if (is_known()) {
         set(is_wanted());
     }
 }
@@ -86,7 +91,6 @@ bool hs_python_heap_maps(uint64_t pc, size_t len_bytes)
 void hs_python_heap_find(void)
 {
     if (hs_python_slots_find && hs_python_slots_find()) {
-        hs_store_relaxed(&is_known, true);
         hs_python_heap_follow();
     }
 }
@@ -100,7 +104,7 @@ static void find_locked(void *ctx)
 void hs_python_heap_find_late(void)
 {
     hs_python_heap_follow();
-    if (hs_loader_lock_call_always && !hs_load_relaxed(&is_known) && hs_life_state_is_alive()) {
+    if (hs_loader_lock_call_always && !is_known() && hs_life_state_is_alive()) {
         uint64_t old_mask = hs_sys_block_signals();
         hs_loader_lock_call_always(find_locked, NULL);
         hs_sys_restore_signals(old_mask);
@@ -124,7 +128,7 @@ void hs_python_heap_follow_fork(void)
 
 void hs_python_heap_leave(void)
 {
-    if (hs_load_relaxed(&is_known)) {
+    if (is_known()) {
         set(false);
     }
 }

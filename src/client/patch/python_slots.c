@@ -252,6 +252,11 @@ bool hs_python_slots_find(void)
     return is_there;
 }
 
+bool hs_python_slots_are_known(void)
+{
+    return hs_load_relaxed(&known.slot_count) > 0;
+}
+
 bool hs_python_slots_maps_arena(uint64_t pc, size_t len_bytes)
 {
     uint64_t start_va = hs_load_relaxed(&known.map_arena_va);

@@ -49,6 +49,9 @@ extern const struct hs_python_functions hs_python_hooks __attribute__((weak));
  * (Weak, like the others: tests link the client without its hooks.) */
 __attribute__((weak)) bool hs_python_slots_find(void);
 
+/* Is an interpreter known? It is forgotten when its library is unloaded. */
+__attribute__((weak)) bool hs_python_slots_are_known(void);
+
 /* Does a call of mmap that returns to `pc` map an arena, from which pymalloc takes its blocks? */
 __attribute__((weak)) bool hs_python_slots_maps_arena(uint64_t pc, size_t len_bytes);
 
