@@ -1,7 +1,7 @@
 /*
  * Fuzz target: memory in which the ledger looks for owners. The input is the memory; in it, a word
  * whose upper half is BASE_MARK stands for an address of that memory. Pages of V8, tables of
- * jemalloc and the client's own list are looked for.
+ * jemalloc, segments of mimalloc and the client's own list are looked for.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -13,13 +13,14 @@
 
 #include "collect/ledger/client_ranges.h"
 #include "collect/ledger/jemalloc_memory.h"
+#include "collect/ledger/mimalloc_segments.h"
 #include "collect/ledger/residency.h"
 #include "collect/ledger/v8_memory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define MEMORY_BYTES UINT64_C(0x400000)
-#define MEMORY_ALIGN UINT64_C(0x200000)
+#define MEMORY_ALIGN UINT64_C(0x2000000) /* of the owner with the largest units */
 #define BASE_MARK    UINT64_C(0xba5eba5e)
 
 static struct {
@@ -44,7 +45,7 @@ static void make_memory(void)
     memory.pagemap_fd = hs_residency_open(getpid());
     int bytes = snprintf(text, sizeof(text), "%llx-%llx rw-p 00000000 00:00 0 \nRss: 4 kB\n",
                          (unsigned long long)memory.start_va,
-                         (unsigned long long)(memory.start_va + MEMORY_BYTES));
+                         (unsigned long long)memory.start_va + MEMORY_BYTES);
     if (hs_address_space_parse(text, (size_t)bytes, &memory.space) < 0) {
         abort();
     }
@@ -94,6 +95,8 @@ static void look(void)
         abort();
     }
     check(&owned);
+    const char *names[] = { "known" };
+    hs_mimalloc_segments_find(&memory.window, memory.pagemap_fd, &gaps, names[0], names);
     hs_va_ranges_deinit(&gaps);
     if (hs_client_ranges_read(&memory.window, memory.start_va, &owned) < 0 ||
         hs_owned_ranges_settle(&owned) < 0) {

@@ -62,8 +62,11 @@ def passes(heapscope, file, limit="1%"):
 # --- allocators ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("library,name", [("libjemalloc.so.2", "jemalloc"), ("libmimalloc.so.2", "mimalloc"),
-                                          ("libtcmalloc_minimal.so.4", "tcmalloc")])
+PRELOADED = pytest.mark.parametrize("library,name", [("libjemalloc.so.2", "jemalloc"), ("libmimalloc.so.2", "mimalloc"),
+                                                     ("libtcmalloc_minimal.so.4", "tcmalloc")])
+
+
+@PRELOADED
 @pytest.mark.parametrize("how", ["run", "attach"])
 def test_a_preloaded_allocator(heapscope, report, dist, target, tmp_path, how, library, name):
     if not (LIBRARIES / library).exists():
@@ -81,6 +84,19 @@ def test_a_preloaded_allocator(heapscope, report, dist, target, tmp_path, how, l
         assert unexplained_share(ledger) <= 0.01
     # 30,000 blocks of 2048 bytes; some allocators make them larger.
     assert list(named(ledger, "allocator")) == [name] and 58 * MIB <= named(ledger, "allocator")[name] <= 80 * MIB
+
+
+@PRELOADED
+def test_threads_and_large_blocks_before_attaching(heapscope, report, dist, target, tmp_path, library, name):
+    """Most of an allocator's memory is not what its own data points to."""
+    if not (LIBRARIES / library).exists():
+        pytest.skip(f"{library} is not installed")
+    need_ptrace()
+    preload = f"LD_PRELOAD={preloadable(LIBRARIES / library)}"
+    with running(["/usr/bin/env", preload, target("allocates_widely", "-pthread")]) as pid:
+        ledger = check(heapscope, report, dist, pid, tmp_path)
+    assert list(named(ledger, "allocator")) == [name] and named(ledger, "allocator")[name] >= 198 * MIB
+    assert unexplained_share(ledger) <= 0.01
 
 
 @pytest.mark.parametrize("allocator,name", [("jemalloc", "jemalloc"), ("tcmalloc", "the program's malloc")])

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "collect/ledger/block_places.h"
+#include "collect/ledger/mimalloc_segments.h"
 #include "rt/base.h"
 #include "trace/ledger.h"
 
@@ -20,13 +21,15 @@
 #define DATA_BYTES_MAX    (UINT64_C(64) << 20)
 #define MMAP_HEAP         "mmap"
 
+static const char mimalloc_name[] = "mimalloc";
+
 static const struct library {
     const char *prefix, *name;
     /* All of it lies where the library's data points to. jemalloc has tables for it. */
     bool is_pointed_to;
 } libraries[] = {
     { "libjemalloc", "jemalloc", false },
-    { "libmimalloc", "mimalloc", true },
+    { "libmimalloc", mimalloc_name, true },
     { "libtcmalloc", "tcmalloc", true },
 };
 
@@ -96,6 +99,8 @@ static int scan_libraries(struct search *search)
             r = hs_memory_scan(&scan, mapping->start_va, data_end(search, mapping->end_va));
         }
     }
+    hs_mimalloc_segments_find(search->of->window, search->of->pagemap_fd, &search->gaps,
+                              mimalloc_name, search->names);
     return r;
 }
 

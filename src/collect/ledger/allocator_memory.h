@@ -5,7 +5,7 @@
  * Such memory is recognized by what points to it:
  * - a recorded block of a heap lies there;
  * - the data of the allocator's library points there (for its own tables, and where nothing is
- *   recorded, because heapscope attached later).
+ *   recorded, because heapscope attached later), or it is a segment of mimalloc.
  *
  * Threads   one.
  * Trust     the region and the memory are hostile; a process can only mislead its own user.
