@@ -87,7 +87,7 @@ def test_totals_are_of_primary_heaps(heapscope, report, kinds):
     assert "40.0 % 40 exact pool, in libc.malloc" in text and "25.0 % 10 exact slab/inner, in pool" in text
     assert "1.2 % 5 exact lost pool, in an unknown heap; counts are numbers of samples" in text
     assert "75.0 % 300 64.0 KiB gpu" in text and "idle" not in text
-    assert "from 6 samples at a mean interval of 1 B to 64.0 KiB" in text
+    assert "from 6 samples at a mean interval of 64.0 KiB (libc.malloc: exact)" in text
     whole = report(kinds)
     assert whole["totals"]["live"]["bytes"] == 400000 and whole["totals"]["peak"]["bytes"] == 350000
     heaps = {heap["name"]: heap for heap in whole["heaps"]}

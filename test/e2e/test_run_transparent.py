@@ -103,7 +103,7 @@ def test_program_sees_what_it_would_see(dist, tmp_path, preexec):
     plain = seen(program, preexec_fn=preexec, stdin=subprocess.DEVNULL)
     run = [dist / "bin" / "heapscope", "run", "-q", "-o", tmp_path / "x", "--", *program]
     profiled = seen(run, preexec_fn=preexec, stdin=subprocess.DEVNULL)
-    ours = {"LD_PRELOAD", "HEAPSCOPE_COLLECTOR", "HEAPSCOPE_INTERVAL", "HEAPSCOPE_FOLLOW"}
+    ours = {"LD_PRELOAD", "HEAPSCOPE_COLLECTOR", "HEAPSCOPE_INTERVAL", "HEAPSCOPE_FOLLOW", "HEAPSCOPE_HEAPS"}
     ours |= {"HEAPSCOPE_FOLLOW_PID", "ASAN_OPTIONS"}
     assert set(profiled.pop("env")) - ours == set(plain.pop("env"))
     assert profiled == plain
