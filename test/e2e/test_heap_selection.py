@@ -342,10 +342,12 @@ def test_options_that_are_given_twice_add_up(run, heaps, many):
     assert used(heaps(done.file)) == {"ids", "slab"}
 
 
-ALL = [{"name": "*", "interval_bytes": 4096}]
+PYTHON = {"name": "python.obj", "interval_bytes": 32768}
+ALL = [{"name": "libc.malloc", "interval_bytes": 4096}, PYTHON, {"name": "*", "interval_bytes": 4096}]
 SELECTED = [{"name": "libc.malloc", "interval_bytes": 4096}, {"name": "inner", "is_left_out": True}, {"name": "i*", "interval_bytes": 1},
             {"name": "slab", "interval_bytes": 4096}, {"name": "*", "is_left_out": True}]
-ONLY_OTHERS = [{"name": "libc.malloc", "is_left_out": True}, {"name": "ids", "is_left_out": True}, {"name": "*", "interval_bytes": 4096}]
+ONLY_OTHERS = [{"name": "libc.malloc", "is_left_out": True}, PYTHON, {"name": "ids", "is_left_out": True},
+               {"name": "*", "interval_bytes": 4096}]
 
 
 def test_list_shows_the_selection(daemon, heapscope):
@@ -357,7 +359,8 @@ def test_list_shows_the_selection(daemon, heapscope):
     text = daemon.ask("list").stdout
     heaps = text.split("\nSESSION")[2].split("\n\n")[0]
     lines = [line.split(None, 1) for line in heaps.splitlines()[1:]]
-    assert lines == [[names[1], "libc.malloc, i*=1, slab but inner"], [names[2], "all but libc.malloc, ids"]]
+    assert lines == [[names[0], "all, python.obj=32768"], [names[1], "libc.malloc, i*=1, slab but inner"],
+                     [names[2], "all, python.obj=32768 but libc.malloc, ids"]]
     command = [daemon.dist / "bin" / "heapscope", "run", "-q", "--heaps", "ids=1", "-o", daemon.folder / "t.pftrace", "--",
                "sh", "-c", "echo; read x"]
     with subprocess.Popen(command, env=clean_env(), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as run:
