@@ -173,7 +173,7 @@ static void write_table(struct ledger *ledger)
 /* --- what the table does not say -------------------------------------------------------------- */
 
 /* What malloc_trim(0) would give back is said always. */
-static void add_advice(const struct hs_ledger_sums *sums, struct hs_buf *text)
+static void add_advice(const struct ledger *ledger, struct hs_buf *text)
 {
     static const char *const words[HS_RSS_REMEDY_N] = {
         [HS_RSS_MANY] = ", and a thread uses only the free memory of its own arena: with "
@@ -184,9 +184,12 @@ static void add_advice(const struct hs_ledger_sums *sums, struct hs_buf *text)
         [HS_RSS_PIECES] = " are free in pieces of more than 128 KiB on average: with "
                           "MALLOC_MMAP_THRESHOLD_=131072 in the environment, each block of that "
                           "size has a mapping of its own, which free() gives back.",
+        [HS_RSS_DECAY] = " of jemalloc's memory are in no live block: with "
+                         "MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0 in the environment, "
+                         "jemalloc gives back pages as soon as all of their blocks are free.",
     };
     struct hs_rss_advice advice[HS_RSS_ADVICE_MAX];
-    uint32_t count = hs_rss_advice_of(sums, advice);
+    uint32_t count = hs_rss_advice_of(&ledger->report->selection, &ledger->now, advice);
     char size[HS_HUMAN_BYTES];
     for (uint32_t i = 0; i < count; i++) {
         if (!words[advice[i].remedy]) {
@@ -243,8 +246,8 @@ static void write_remarks(struct ledger *ledger)
         hs_buf_printf(&text, "malloc has %llu arena%s; malloc_trim(0) would give back %s.",
                       (unsigned long long)now->arena_count, now->arena_count == 1 ? "" : "s",
                       hs_human_bytes(size, (double)now->trim_bytes));
-        add_advice(now, &text);
     }
+    add_advice(ledger, &text);
     if (now->is_free_cut) {
         hs_buf_str(&text, " Some lists of free blocks were too long to follow, or changed "
                           "meanwhile: their blocks are among those that the program holds.");

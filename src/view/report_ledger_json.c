@@ -35,10 +35,11 @@ static void write_lines(const struct hs_profile *p, struct hs_json *json,
     hs_json_close(json, ']');
 }
 
-static void write_advice(struct hs_json *json, const struct hs_ledger_sums *sums)
+static void write_advice(const struct hs_report *report, struct hs_json *json,
+                         const struct hs_ledger_sums *sums)
 {
     struct hs_rss_advice advice[HS_RSS_ADVICE_MAX];
-    uint32_t count = hs_rss_advice_of(sums, advice);
+    uint32_t count = hs_rss_advice_of(&report->selection, sums, advice);
     hs_json_key(json, "remedies");
     hs_json_open_inline(json, '[');
     for (uint32_t i = 0; i < count; i++) {
@@ -69,7 +70,7 @@ static void write_sums(const struct hs_report *report, struct hs_json *json, con
     hs_json_kv_uint(json, "missing_process_count", sums->missing_count);
     hs_json_kv_uint(json, "malloc_arena_count", sums->arena_count);
     hs_json_kv_uint(json, "malloc_trim_bytes", sums->trim_bytes);
-    write_advice(json, sums);
+    write_advice(report, json, sums);
     hs_json_kv_bool(json, "is_malloc_read", sums->malloc_result <= HS_LEDGER_MALLOC_NONE);
     hs_json_kv_bool(json, "is_free_exact", !sums->is_free_cut);
     write_lines(report->profile, json, sums);

@@ -1,5 +1,6 @@
 """Free memory between blocks in use: the ledger has the figures of glibc's own malloc_info() and mallinfo2()."""
 
+import pathlib
 import re
 import subprocess
 
@@ -64,3 +65,20 @@ def test_remedy(dist, heapscope, report, target, tmp_path, pattern, remedy, sett
     after, _, ledger = look(dist, heapscope, report, target, tmp_path, pattern, 4096, **{setting: "131072"})
     assert ledger["remedies"] == []
     assert int(before[0]) - int(after[0]) > 0.9 * remedies[remedy]
+
+
+def test_remedy_of_jemalloc(dist, heapscope, report, target, tmp_path):
+    """jemalloc keeps freed pages for some time, unless its setting says otherwise."""
+    library = pathlib.Path("/usr/lib/x86_64-linux-gnu/libjemalloc.so.2")
+    if not library.exists():
+        pytest.skip("libjemalloc is not installed")
+    resident, bytes_of = {}, {}
+    for setting in ("dirty_decay_ms:60000", "dirty_decay_ms:0,muzzy_decay_ms:0"):
+        said, _, ledger = look(dist, heapscope, report, target, tmp_path, "ends", 4096, LD_PRELOAD=str(library), MALLOC_CONF=setting)
+        resident[setting] = int(said[0])
+        bytes_of[setting] = {row["remedy"]: row["bytes"] for row in ledger["remedies"]}.get("jemalloc_decay", 0)
+        words = " ".join(heapscope("report", "--rss", tmp_path / "now.pftrace").stdout.split())
+        assert ("MALLOC_CONF=dirty_decay_ms:0" in words) == (bytes_of[setting] > 0)
+    late, at_once = resident
+    assert bytes_of[late] > 12 << 20 and bytes_of[at_once] == 0
+    assert resident[late] - resident[at_once] > 0.8 * bytes_of[late]

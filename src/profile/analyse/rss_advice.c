@@ -3,6 +3,11 @@
  */
 #include "profile/analyse/rss_advice.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/analyse/heap_sums.h"
+#include "profile/model/margin.h"
 #include "rt/base.h"
 
 /* A line is large when it is this part of the resident memory, and not less than so much. */
@@ -12,6 +17,8 @@
 #define ARENAS_MIN 5U
 /* What M_TRIM_THRESHOLD and M_MMAP_THRESHOLD are until malloc raises them. */
 #define THRESHOLD_BYTES (UINT64_C(128) << 10)
+/* Blocks and a ledger with so much time between them are taken for those of one moment. */
+#define SAME_MOMENT_NS UINT64_C(100000000)
 
 static bool is_large(const struct hs_ledger_sums *sums, uint64_t bytes)
 {
@@ -38,12 +45,60 @@ static bool are_pieces_large(const struct hs_ledger_sums *sums)
     return is_large(sums, binned->rss_bytes) && binned->rss_bytes / THRESHOLD_BYTES > binned->count;
 }
 
-uint32_t hs_rss_advice_of(const struct hs_ledger_sums *sums,
+/* All blocks of malloc that are live in the selected processes; -1: unknown. */
+static double live_bytes(const struct hs_selection *selection)
+{
+    struct hs_heap_sum *heaps;
+    uint32_t count;
+    double bytes = -1;
+    if (hs_heap_sums_of(selection, &heaps, &count) < 0) {
+        return -1;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(hs_profile_string(selection->profile, heaps[i].name), HS_PROFILE_HEAP_MALLOC) ==
+            0) {
+            bytes = hs_figure_of(&heaps[i].live, false).value;
+        }
+    }
+    free(heaps);
+    return bytes;
+}
+
+/* Is one process selected, of which all blocks are known as they were when its ledger was read? */
+static bool is_live_known(const struct hs_selection *selection, const struct hs_ledger_sums *sums)
+{
+    const struct hs_profile *p = selection->profile;
+    if (selection->dump_count != 1 || sums->process_count != 1) {
+        return false;
+    }
+    const struct hs_profile_dump *dump = &p->dumps[selection->dumps[0]];
+    uint64_t by_ns = dump->time_ns > sums->time_last_ns ? dump->time_ns - sums->time_last_ns
+                                                        : sums->time_last_ns - dump->time_ns;
+    return p->processes[dump->process].is_from_startup && by_ns < SAME_MOMENT_NS;
+}
+
+/* What jemalloc has resident beyond the live blocks. */
+static uint64_t jemalloc_free_bytes(const struct hs_selection *selection,
+                                    const struct hs_ledger_sums *sums)
+{
+    for (uint32_t i = 0; i < sums->line_count && is_live_known(selection, sums); i++) {
+        const struct hs_ledger_sum *line = &sums->lines[i];
+        const char *name = hs_profile_string(selection->profile, line->name);
+        if (line->kind == HS_LEDGER_ALLOCATOR && strcmp(name, "jemalloc") == 0) {
+            double live = live_bytes(selection), rss = (double)line->rss_bytes;
+            return live >= 0 && rss > live ? (uint64_t)(rss - live) : 0;
+        }
+    }
+    return 0;
+}
+
+uint32_t hs_rss_advice_of(const struct hs_selection *selection, const struct hs_ledger_sums *sums,
                           struct hs_rss_advice ret_advice[HS_RSS_ADVICE_MAX])
 {
     uint64_t top_bytes = sums->kinds[HS_LEDGER_MALLOC_TOP].rss_bytes;
     uint64_t binned_bytes = sums->kinds[HS_LEDGER_MALLOC_BINNED].rss_bytes;
     uint64_t free_bytes = binned_bytes + sums->kinds[HS_LEDGER_MALLOC_FAST].rss_bytes + top_bytes;
+    uint64_t jemalloc_bytes = jemalloc_free_bytes(selection, sums);
     const struct {
         struct hs_rss_advice advice;
         bool applies;
@@ -54,6 +109,7 @@ uint32_t hs_rss_advice_of(const struct hs_ledger_sums *sums,
               hs_rss_are_arenas_many(sums->arena_count, sums->process_count) },
         { { HS_RSS_ENDS, top_bytes, 0 }, are_ends_long(sums) },
         { { HS_RSS_PIECES, binned_bytes, 0 }, are_pieces_large(sums) },
+        { { HS_RSS_DECAY, jemalloc_bytes, 0 }, is_large(sums, jemalloc_bytes) },
     };
     uint32_t count = 0;
     for (unsigned i = 0; i < HS_COUNT_OF(all); i++) {
@@ -67,10 +123,9 @@ uint32_t hs_rss_advice_of(const struct hs_ledger_sums *sums,
 const char *hs_rss_remedy_key(enum hs_rss_remedy remedy)
 {
     static const char *const keys[HS_RSS_REMEDY_N] = {
-        [HS_RSS_TRIM] = "malloc_trim",
-        [HS_RSS_MANY] = "malloc_arena_max",
-        [HS_RSS_ENDS] = "malloc_trim_threshold",
-        [HS_RSS_PIECES] = "malloc_mmap_threshold",
+        [HS_RSS_TRIM] = "malloc_trim",           [HS_RSS_MANY] = "malloc_arena_max",
+        [HS_RSS_ENDS] = "malloc_trim_threshold", [HS_RSS_PIECES] = "malloc_mmap_threshold",
+        [HS_RSS_DECAY] = "jemalloc_decay",
     };
     return keys[remedy];
 }
