@@ -65,7 +65,7 @@ def test_a_wrapper_by_its_shape(dist, tmp_path):
 def test_little_of_it_is_in_blocks(dist, tmp_path):
     """The first sentence says that allocated blocks do not answer the question."""
     said, _ = answer(dist, tmp_path, "/usr/bin/python3", "-c",
-                     "import mmap, os; f = os.memfd_create('x'); os.truncate(f, 100 << 20); m = mmap.mmap(f, 100 << 20); [m.write(b'x' * 4096) for i in range(100 << 8)]")
+                     "import mmap, tempfile; f = tempfile.TemporaryFile(); f.truncate(100 << 20); m = mmap.mmap(f.fileno(), 100 << 20); [m.write(b'x' * 4096) for i in range(100 << 8)]")
     assert re.match(r"Allocated blocks account for only [0-9.]+ % of the resident memory: 1?\d\d MiB were resident", said), said
     said, _ = answer(dist, tmp_path, compiled(tmp_path), "level")
     assert not said.startswith("Only"), said
@@ -75,7 +75,7 @@ def test_little_of_several_processes_is_in_blocks(dist, tmp_path):
     """A script around the program does not suppress this sentence. Small processes, which are
     mostly code, do not count."""
     # It lives for as long as it may take until its size is looked at.
-    code = "import mmap, os, time; f = os.memfd_create('x'); os.truncate(f, 100 << 20); m = mmap.mmap(f, 100 << 20); [m.write(b'x' * 4096) for i in range(100 << 8)]; time.sleep(1)"
+    code = "import mmap, tempfile, time; f = tempfile.TemporaryFile(); f.truncate(100 << 20); m = mmap.mmap(f.fileno(), 100 << 20); [m.write(b'x' * 4096) for i in range(100 << 8)]; time.sleep(1)"
     said, text = answer(dist, tmp_path, "/bin/sh", "-c", f"/usr/bin/python3 -c \"{code}\"; true")
     assert re.match(r"Allocated blocks account for only [0-9.]+ % of the resident memory: 1\d\d MiB were resident in the one large process", said), text
     two = f"/usr/bin/python3 -c \"{code}\"; /usr/bin/python3 -c \"{code}\""

@@ -24,7 +24,7 @@ def totals(root, file):
 
 def test_a_file_for_each_dump(dist, root, report, heapscope, tmp_path):
     trace, out = tmp_path / "t.pftrace", tmp_path / "out"
-    subprocess.run([dist / "bin" / "heapscope", "run", "-qi1", "--exclude-heaps", "mmap", "--dump-every", "300ms",
+    subprocess.run([dist / "bin" / "heapscope", "run", "-qi1", "--exclude-heaps", "mmap,python.obj", "--dump-every", "300ms",
                     "-o", trace, "--", "/usr/bin/python3", "-c", PROGRAM], check=True, timeout=60,
                    env=clean_env())
     done = subprocess.run([dist / "bin" / "heapscope", "profile", "--output-dir", out, trace],

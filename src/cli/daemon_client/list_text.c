@@ -2,6 +2,7 @@
  * What is recorded, and what it costs, as text: see list_model.h.
  */
 #include <inttypes.h>
+#include <string.h>
 #include <time.h>
 
 #include "cli/daemon_client/list_model.h"
@@ -94,6 +95,15 @@ static void put_heap(struct hs_buf *text, const char *name, uint64_t interval_by
     }
 }
 
+/* Is this what a session records when nothing is selected? */
+static bool is_default(const Hs__Ctl__Heaps *heaps)
+{
+    return !heaps->is_without_malloc && !heaps->is_without_others &&
+           heaps->other_interval_bytes == 0 && heaps->n_pattern == 1 &&
+           heaps->n_interval_bytes == 1 && strcmp(heaps->pattern[0], HS_HEAP_NAME_PYTHON) == 0 &&
+           heaps->interval_bytes[0] == HS_INTERVAL_BYTES_DEFAULT_PYTHON;
+}
+
 /* The heaps of a session, as its options select them: "libc.malloc, arena=1", "all but gpu*" */
 static void put_heaps(struct hs_buf *text, const Hs__Ctl__Heaps *heaps)
 {
@@ -118,7 +128,7 @@ static void put_heaps(struct hs_buf *text, const Hs__Ctl__Heaps *heaps)
     hs_buf_deinit(&left_out);
 }
 
-/* The heaps of sessions that do not record all alike; nothing if there is no such session. */
+/* The heaps of sessions with a selection; nothing if there is no such session. */
 static void write_heaps(const struct hs_lists *lists, struct hs_buf *out, unsigned columns)
 {
     static const struct hs_table_column heads[] = { { "SESSION", HS_TABLE_LEFT },
@@ -130,7 +140,7 @@ static void write_heaps(const struct hs_lists *lists, struct hs_buf *out, unsign
         for (size_t k = 0; k < lists->items[i].now->n_sessions; k++) {
             const Hs__Ctl__Session *session = lists->items[i].now->sessions[k];
             struct hs_buf heaps = HS_BUF_INIT;
-            if (session->heaps) {
+            if (session->heaps && !is_default(session->heaps)) {
                 is_any = true;
                 put_heaps(&heaps, session->heaps);
                 hs_table_cell(&table, "%s", text_or(session->session, "?"));
