@@ -6,9 +6,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #define HS_JOB_NUMBER_MAX (UINT64_C(1) << 40)
+/* A process that was killed gives its memory back before its locks. */
+#define CLAIM_TRIES    50
+#define CLAIM_SLEEP_NS 10000000L
 
 int hs_job_lock_new_file(void)
 {
@@ -33,10 +37,21 @@ static bool read_epoch(int fd, uint64_t number, uint32_t *ret_epoch)
     return got == 0 || got == (ssize_t)sizeof(*ret_epoch);
 }
 
+static bool wait_for_lock(int fd, uint64_t number)
+{
+    const struct timespec pause = { 0, CLAIM_SLEEP_NS };
+    bool is_ours = set_lock(fd, number, F_WRLCK);
+    for (int i = 0; i < CLAIM_TRIES && !is_ours; i++) {
+        nanosleep(&pause, NULL);
+        is_ours = set_lock(fd, number, F_WRLCK);
+    }
+    return is_ours;
+}
+
 bool hs_job_lock_claim(int fd, uint64_t number, struct hs_job_lock *ret_lock)
 {
     uint32_t epoch;
-    if (fd < 0 || !set_lock(fd, number, F_WRLCK)) {
+    if (fd < 0 || !wait_for_lock(fd, number)) {
         return false;
     }
     bool is_ours = read_epoch(fd, number, &epoch);

@@ -30,7 +30,8 @@ struct hs_job_lock {
 int hs_job_lock_new_file(void);
 
 /* Call it in a daemon that takes a job over from the one before. Sets ret_lock for its finalizer.
- * Returns false if another process finishes the job. */
+ * Returns false if another process finishes the job, after half a second: it may have been killed,
+ * and be about to end. */
 bool hs_job_lock_claim(int fd, uint64_t number, struct hs_job_lock *ret_lock);
 
 /* Call it in the finalizer. Returns whether it may finish the file; the lock stays until the
