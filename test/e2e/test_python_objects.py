@@ -11,6 +11,9 @@ from resident import need_ptrace
 
 VERSIONS = pathlib.Path(os.environ.get("PYENV_ROOT", pathlib.Path.home() / ".pyenv")) / "versions"
 INTERPRETERS = [p for p in ["/usr/bin/python3", *sorted(map(str, VERSIONS.glob("*/bin/python3")))] if os.access(p, os.X_OK)]
+# One test has all of them; the others have the system's, the oldest and the newest, and with --full all.
+EACH = [python if python == INTERPRETERS[0] or any(f"/3.{minor}." in python for minor in (6, 13)) else pytest.param(python, marks=pytest.mark.slow)
+        for python in INTERPRETERS]
 LIBRARIES = sorted(map(str, [*pathlib.Path("/usr/lib/x86_64-linux-gnu").glob("libpython3.*.so.1.0"),
                              *VERSIONS.glob("3.*/lib/libpython3.*.so.1.0")]))
 
@@ -109,7 +112,7 @@ def test_all_objects(run, program, python):
     assert found_bytes + heaps["libc.malloc"][0] >= 0.99 * size_bytes
 
 
-@pytest.mark.parametrize("python", INTERPRETERS)
+@pytest.mark.parametrize("python", EACH)
 def test_nothing_twice(run, program, python):
     """With malloc for objects, the same blocks are all malloc's. The interpreter maps its frames itself since Python 3.11, and so
     they are in the heap mmap; the arenas that contain the objects are not."""
@@ -122,7 +125,7 @@ def test_nothing_twice(run, program, python):
     assert is_near(with_malloc["libc.malloc"][1], together, 0.002), (with_malloc, heaps)
 
 
-@pytest.mark.parametrize("python", INTERPRETERS)
+@pytest.mark.parametrize("python", EACH)
 def test_arenas_are_not_mapped_memory(run, program, python):
     """Not even for the moment until an object in them is sampled. Without the objects they are."""
     done = run([python, program, 3000, program.parent / "x"], "-i", "64M")
@@ -133,7 +136,7 @@ def test_arenas_are_not_mapped_memory(run, program, python):
     assert allocated["mmap"] >= 4 * ARENA_BYTES_MIN, allocated
 
 
-@pytest.mark.parametrize("python", INTERPRETERS)
+@pytest.mark.parametrize("python", EACH)
 @pytest.mark.parametrize("allocator", ["pymalloc_debug", "pymalloc"])
 def test_other_modes(run, program, python, allocator):
     """The interpreter sets its allocators itself, after the client has."""
@@ -189,7 +192,7 @@ def test_embedded(run, target, library, times):
     assert live(done.report())["python.obj"][1] > 30000
 
 
-@pytest.mark.parametrize("python", INTERPRETERS)
+@pytest.mark.parametrize("python", EACH)
 def test_attached(heapscope, report, tmp_path, python):
     """Objects from before may be freed; afterwards the process can be attached to again."""
     need_ptrace()
