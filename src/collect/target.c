@@ -19,8 +19,6 @@
 
 /* A shell's child needs milliseconds from fork to exec; on a busy machine a hundred. */
 #define HS_PRELUDE_NS UINT64_C(1000000000)
-/* A ledger waits so long while the budget must be watched. */
-#define LEDGER_RETRY_NS UINT64_C(15000000)
 
 /* Writes down that this process records the target. */
 static void write_collector_id(struct hs_region *region)
@@ -296,21 +294,17 @@ uint64_t hs_target_sample_count(struct hs_target *target)
 /* Is its memory that of the program that is recorded? */
 static bool has_memory(const struct hs_target *target)
 {
-    return is_recording(target) && target->process.pid > 0 && !target->process.has_executed &&
-           !target->process.has_silent_program;
+    return is_recording(target) && hs_target_process_has_memory(&target->process);
 }
 
 uint64_t hs_target_look_at_ledger(struct hs_target *target, struct hs_ledger_allowance *allowance,
                                   uint64_t now_ns)
 {
-    if (!has_memory(target)) {
-        return UINT64_MAX;
-    }
-    if (hs_target_budget_is_pressing(&target->session.budget, now_ns)) {
-        return now_ns + LEDGER_RETRY_NS;
-    }
-    return hs_ledger_watch_look(&target->session.ledgers, allowance, target->process.pid,
-                                &target->region, now_ns);
+    uint64_t later_ns = hs_target_budget_pressing_ns(&target->session.budget, now_ns);
+    return !has_memory(target) ? UINT64_MAX
+           : later_ns > 0      ? later_ns
+                               : hs_ledger_watch_look(&target->session.ledgers, allowance,
+                                                      target->process.pid, &target->region, now_ns);
 }
 
 static void add_ledgers(struct hs_target *target, uint64_t now_ns, struct hs_snapshot *snap)

@@ -14,6 +14,7 @@
 #define SPARE_FACTOR 2U
 /* A ledger of a fast-growing process takes about so long. */
 #define PRESSING_NS UINT64_C(50000000)
+#define PAUSE_NS    UINT64_C(15000000)
 /* Thread blocks that one read fetches. Of a process with more threads than BLOCKS_MAX only the
  * first ones count. */
 #define BLOCKS_AT_ONCE 32U
@@ -132,10 +133,11 @@ uint64_t hs_target_budget_keep(struct hs_target_budget *budget, struct hs_region
     return decisions->next_ns;
 }
 
-bool hs_target_budget_is_pressing(const struct hs_target_budget *budget, uint64_t now_ns)
+uint64_t hs_target_budget_pressing_ns(const struct hs_target_budget *budget, uint64_t now_ns)
 {
-    return budget->is_set && budget->decisions.limits.memory_bytes != 0 &&
-           budget->decisions.next_ns < now_ns + PRESSING_NS;
+    bool is_pressing = budget->is_set && budget->decisions.limits.memory_bytes != 0 &&
+                       budget->decisions.next_ns < now_ns + PRESSING_NS;
+    return is_pressing ? now_ns + PAUSE_NS : 0;
 }
 
 void hs_target_budget_spare(struct hs_target_budget *budget, struct hs_region *region,

@@ -51,9 +51,9 @@ uint64_t hs_target_budget_inherited(const struct hs_region *region, uint64_t ask
 uint64_t hs_target_budget_keep(struct hs_target_budget *budget, struct hs_region *region, pid_t pid,
                                uint64_t now_ns);
 
-/* Must the next reading follow soon, because the region grows towards its limit? Then nothing that
- * takes some time is to come before it. */
-bool hs_target_budget_is_pressing(const struct hs_target_budget *budget, uint64_t now_ns);
+/* Until when nothing that takes some time is to be done, because the region grows towards its limit
+ * and the next reading must follow soon. 0: it need not. */
+uint64_t hs_target_budget_pressing_ns(const struct hs_target_budget *budget, uint64_t now_ns);
 
 /* Applies a change of the collector's own budget: scheduled dumps have a new rarity, and the
  * interval is doubled, because a dump with more records takes longer. As above, the process lives

@@ -94,5 +94,11 @@ void hs_target_process_look(struct hs_target_process *process, bool is_forked, b
 void hs_target_process_end(struct hs_target_process *process, uint64_t now_ns,
                            enum hs_exit_kind exit_kind, int exit_value);
 
+/* Does its process run the program that announced itself, so that its memory is that program's? */
+static inline bool hs_target_process_has_memory(const struct hs_target_process *process)
+{
+    return process->pid > 0 && !process->has_executed && !process->has_silent_program;
+}
+
 /* Was it killed because memory ran out? */
 bool hs_target_process_is_oom_killed(const struct hs_target_process *process);

@@ -131,6 +131,7 @@ def test_sqlite(heapscope, report, dist, tmp_path):
     assert held > MIB // 2 and ledger["unexplained_bytes"] < 0.05 * ledger["rss_bytes"]
 
 
+@pytest.mark.slow  # it builds two programs
 def test_go_without_c(heapscope, report, dist, tmp_path):
     """Go's own linker makes a static program, which is refused with the reason, or one that the loader loads."""
     (tmp_path / "kept.go").write_text(GO)
