@@ -173,7 +173,9 @@ static bool find_pymalloc(const struct hs_object *object, struct hs_python_funct
 
 /* --- where ------------------------------------------------------------------------------------ */
 
-static bool does_hold(const uintptr_t *slot, const struct hs_python_functions *functions)
+/* It reads all of an object's data, also what AddressSanitizer puts between variables. */
+__attribute__((no_sanitize_address)) static bool
+does_hold(const uintptr_t *slot, const struct hs_python_functions *functions)
 {
     uintptr_t words[FUNCTIONS];
     bool does = true;
