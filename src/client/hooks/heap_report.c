@@ -199,22 +199,9 @@ static HS_COLD void free_slowly(uint8_t heap_id, uint64_t id)
 
 /* --- allocators with a heap of their own ------------------------------------------------------ */
 
-/* As is_ready, without callbacks. */
-static bool is_ready_inside(void)
-{
-    bool is_on = hs_lifecycle_is_on() || (hs_life_state_is_waiting() && hs_lifecycle_follow_fork());
-    if (is_on && hs_heaps_is_outdated()) {
-        if (!hs_sampler_is_region_current()) {
-            return false;
-        }
-        hs_heaps_pick_up();
-    }
-    return is_on;
-}
-
 HS_COLD bool hs_heap_report_hit(uint8_t heap_id, uint64_t size_bytes, struct hs_sample *ret_sample)
 {
-    return is_ready_inside() && hit(heap_id, size_bytes, ret_sample);
+    return hs_sampler_is_ready() && hit(heap_id, size_bytes, ret_sample);
 }
 
 HS_COLD void hs_heap_report_record(uint8_t heap_id, uint64_t id, uint64_t size_bytes,
@@ -228,7 +215,7 @@ HS_COLD void hs_heap_report_alloc(uint8_t heap_id, uint64_t id, uint64_t size_by
                                   const struct hs_regs *regs)
 {
     struct hs_sample sample;
-    if (!is_ready_inside()) {
+    if (!hs_sampler_is_ready()) {
         return;
     }
     forget_older(heap_id, id);
@@ -239,7 +226,7 @@ HS_COLD void hs_heap_report_alloc(uint8_t heap_id, uint64_t id, uint64_t size_by
 
 HS_COLD bool hs_heap_report_free(uint8_t heap_id, uint64_t id, struct hs_live_block *ret_block)
 {
-    return is_ready_inside() && forget(heap_id, id, ret_block);
+    return hs_sampler_is_ready() && forget(heap_id, id, ret_block);
 }
 
 HS_COLD void hs_heap_report_put_back(uint8_t heap_id, const struct hs_live_block *removed)

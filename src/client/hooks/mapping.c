@@ -31,19 +31,6 @@ static bool is_allocators(const struct step *step, const struct hs_regs *regs)
            hs_call_stack_has_own(step->thread, regs);
 }
 
-/* May something be recorded now? Begins what is due, as is_ready_inside in heap_report.c. */
-static bool is_ready(void)
-{
-    bool is_on = hs_lifecycle_is_on() || (hs_life_state_is_waiting() && hs_lifecycle_follow_fork());
-    if (is_on && hs_heaps_is_outdated()) {
-        if (!hs_sampler_is_region_current()) {
-            return false;
-        }
-        hs_heaps_pick_up();
-    }
-    return is_on;
-}
-
 /* Enters the guard. False: recording has ended. */
 static bool begin(struct step *step)
 {
@@ -98,7 +85,7 @@ void hs_mapping_take(uint64_t start_va, uint64_t len_bytes, struct hs_mapped_cha
 {
     struct step step;
     uint64_t end_va = end_of(start_va, len_bytes);
-    if (end_va == 0 || !hs_mapped_has_any() || !is_ready() || !begin(&step)) {
+    if (end_va == 0 || !hs_mapped_has_any() || !hs_sampler_is_ready() || !begin(&step)) {
         return;
     }
     if (enter(&step, 0)) {
@@ -203,7 +190,7 @@ void hs_mapping_add(const struct hs_mapping_new *mapping, const struct hs_regs *
     struct step step;
     uint64_t start_va = mapping->start_va, len_bytes = mapping->len_bytes;
     uint64_t end_va = end_of(start_va, len_bytes);
-    if (end_va == 0 || !is_ready()) {
+    if (end_va == 0 || !hs_sampler_is_ready()) {
         return;
     }
     if (!hs_heaps_is_wanted(HS_HEAP_NAME_MMAP) || hs_allocator_code_has(regs->pc) ||
@@ -288,7 +275,7 @@ void hs_mapping_add_moved(const struct hs_mapped_chain *old, const struct hs_map
                        !hs_allocator_code_has(regs->pc);
     if (!is_followed && !moved->is_fixed) {
         forget(moved->to_va, moved->new_bytes);
-    } else if (is_followed && is_ready() && begin(&step)) {
+    } else if (is_followed && hs_sampler_is_ready() && begin(&step)) {
         add_moved(&step, old, moved, regs);
         end(&step);
     }
@@ -332,7 +319,7 @@ static void open_with(uint64_t start_va, uint64_t len_bytes, const struct hs_reg
 {
     struct step step;
     uint64_t end_va = end_of(start_va, len_bytes);
-    if (end_va == 0 || !hs_mapped_has_any() || !is_ready()) {
+    if (end_va == 0 || !hs_mapped_has_any() || !hs_sampler_is_ready()) {
         return;
     }
     if (!hs_heaps_is_wanted(HS_HEAP_NAME_MMAP) || hs_allocator_code_has(regs->pc)) {
@@ -374,7 +361,7 @@ bool hs_mapping_kind(uint64_t va, enum hs_range_kind *ret_kind)
 {
     struct step step;
     bool is_known = false;
-    if (!hs_mapped_has_any() || !is_ready() || !begin(&step)) {
+    if (!hs_mapped_has_any() || !hs_sampler_is_ready() || !begin(&step)) {
         return false;
     }
     if (enter(&step, 0)) {

@@ -42,7 +42,7 @@
 #include <time.h>
 
 #include "client/hooks/record_steps.h"
-#include "client/host/allocator_code.h"
+#include "client/host/real.h"
 #include "client/life/bind.h"
 #include "client/life/fork.h"
 #include "client/life/lifecycle.h"
@@ -138,7 +138,8 @@ static inline enum hs_loss record(struct hs_thread *thread, const void *ptr, siz
     if (hs_unlikely(loss != HS_LOSS_N)) {
         return hs_record_reason_of(loss);
     }
-    if (hs_unlikely(hs_allocator_is_foreign) && hs_mapped_reserve_may_be_at(block.addr)) {
+    /* Another allocator than the C library's may map its memory by calls that come to our hooks. */
+    if (hs_unlikely(hs_real.is_foreign) && hs_mapped_reserve_may_be_at(block.addr)) {
         hs_mapped_reserve_note(thread, block.addr, size_bytes);
     }
     hs_stack_add(totals, size_bytes, sample->hits, sample->interval_bytes);

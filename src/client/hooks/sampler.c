@@ -6,6 +6,7 @@
 #include "client/hooks/nested_hook.h"
 #include "client/life/lifecycle.h"
 #include "client/life/python_heap.h"
+#include "client/tables/heaps.h"
 #include "client/thread/countdown.h"
 #include "rt/check.h"
 #include "rt/rand.h"
@@ -123,4 +124,16 @@ bool hs_sampler_hit(size_t size_bytes, struct hs_sample *ret_sample)
         hs_countdown_pick_up(floor);
     }
     return ret_sample->hits > 0 && (hs_likely(is_on) || hs_lifecycle_follow_fork());
+}
+
+bool hs_sampler_is_ready(void)
+{
+    bool is_on = hs_lifecycle_is_on() || (hs_life_state_is_waiting() && hs_lifecycle_follow_fork());
+    if (is_on && hs_heaps_is_outdated()) {
+        if (!hs_sampler_is_region_current()) {
+            return false;
+        }
+        hs_heaps_pick_up();
+    }
+    return is_on;
 }

@@ -53,6 +53,10 @@ bool hs_sampler_hit(size_t size_bytes, struct hs_sample *ret_sample);
  * each thread begins anew: it is made here. Not from inside our own code. */
 bool hs_sampler_is_region_current(void);
 
+/* May a block of a heap beside malloc's be recorded now? Begins what is due: a forked child's
+ * region, another session's region, new settings. It calls no callback of the program. */
+bool hs_sampler_is_ready(void);
+
 /* --- hot -------------------------------------------------------------------------------------- */
 
 /* Returns true if the allocation is not recorded; its size has been subtracted from the countdown.

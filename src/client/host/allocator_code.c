@@ -13,8 +13,6 @@
 /* An allocator, and libraries between it and the program that wrap it. */
 #define LIBRARIES_MAX 4U
 
-bool hs_allocator_is_foreign;
-
 typedef int (*find_object_fn)(void *, struct dl_find_object *);
 
 static struct {
@@ -34,8 +32,6 @@ void hs_allocator_code_find(void)
     find_object_fn find_object =
         (find_object_fn)hs_linkmap_search(NULL, NULL, "_dl_find_object", NULL);
     const struct link_map *map = hs_linkmap_first();
-    const struct link_map *libc = hs_real_libc();
-    hs_allocator_is_foreign = !libc || hs_linkmap_symbol(libc, "malloc") != (void *)hs_real.malloc;
     library_count = 0;
     for (uint32_t i = hs_linkmap_lasting_count(); find_object && map && i > 0; i--) {
         struct dl_find_object found;

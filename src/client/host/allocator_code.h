@@ -13,15 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "rt/base.h"
-
 /* Looks for libraries that define malloc, free and calloc. Called while the list of loaded objects
  * does not change up to the last one that stays; once. */
 void hs_allocator_code_find(void);
-
-/* Is malloc another one than the C library's? Such an allocator may map its memory by calls that
- * come to our hooks. */
-extern HS_HIDDEN bool hs_allocator_is_foreign;
 
 /* Does `pc` lie in such a library? */
 bool hs_allocator_code_has(uint64_t pc);
