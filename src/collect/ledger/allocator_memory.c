@@ -19,7 +19,6 @@
  * and back, and is smaller than anything that an allocator maps for blocks. */
 #define POINTED_BYTES_MIN (UINT64_C(64) << 10)
 #define DATA_BYTES_MAX    (UINT64_C(64) << 20)
-#define MMAP_HEAP         "mmap"
 
 static const char mimalloc_name[] = "mimalloc";
 
@@ -147,7 +146,7 @@ static int name_by_blocks(struct search *search)
         is_left_out[i] = i == 0 ? !of_malloc
                                 : !(heaps[i].flags & HS_HEAP_NAMED) ||
                                       (heaps[i].flags & HS_HEAP_CARVED) ||
-                                      strcmp(heaps[i].name, MMAP_HEAP) == 0;
+                                      strcmp(heaps[i].name, HS_HEAP_NAME_MMAP) == 0;
     }
     r = hs_block_places_find(region, &search->gaps, is_left_out, heap_ids);
     r = r == -ENOMEM ? r : 0; /* without the records, no memory is named after them */

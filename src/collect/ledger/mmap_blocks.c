@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/region/region_reader.h"
-#include "rt/atomic.h"
+#include "collect/region/live_records.h"
 #include "util/array.h"
 
 /* The heap's id; 0: there is none (heap 0 is malloc's). */
@@ -40,26 +39,17 @@ void hs_mmap_blocks_deinit(struct hs_mmap_blocks *blocks)
     *blocks = (struct hs_mmap_blocks){ 0 };
 }
 
-static int add_records(const struct hs_region_map *records, const struct hs_region_map *stacks,
-                       uint8_t heap_id, struct hs_mmap_blocks *blocks)
+static int add_records(const struct hs_live_records *records, uint8_t heap_id,
+                       struct hs_mmap_blocks *blocks)
 {
+    struct hs_live_record live;
     int r = 0;
-    for (uint64_t i = 0; i < records->count && r == 0; i++) {
-        const struct hs_record_v1 *record = hs_region_map_at(records, i);
-        /* ORDER record: as in record_scan.c. A record that changes meanwhile is left out. */
-        uint64_t word = hs_load_acquire(&record->word);
-        uint64_t start_va = hs_load_acquire(&record->addr);
-        uint64_t size_bytes = HS_RECORD_SIZE(hs_load_acquire(&record->size_thread));
-        uint32_t stack_id = hs_load_acquire(&record->stack_id);
-        if (HS_RECORD_STATE(word) != HS_RECORD_ALIVE || hs_load_relaxed(&record->word) != word ||
-            stack_id >= stacks->count || start_va + size_bytes <= start_va) {
-            continue;
-        }
-        const struct hs_stack_v1 *stack = hs_region_map_at(stacks, stack_id);
-        if (hs_load_relaxed(&stack->heap_id) == heap_id) {
-            const struct hs_mmap_block block = { .start_va = start_va,
-                                                 .end_va = start_va + size_bytes,
-                                                 .stack_id = stack_id };
+    for (uint64_t i = 0; i < records->records.count && r == 0; i++) {
+        if (hs_live_record_view(records, i, &live) && live.va + live.size_bytes > live.va &&
+            hs_live_records_heap_of(records, live.stack_id) == heap_id) {
+            const struct hs_mmap_block block = { .start_va = live.va,
+                                                 .end_va = live.va + live.size_bytes,
+                                                 .stack_id = live.stack_id };
             r = add_block(blocks, &block);
         }
     }
@@ -68,18 +58,16 @@ static int add_records(const struct hs_region_map *records, const struct hs_regi
 
 int hs_mmap_blocks_read(const struct hs_region *region, struct hs_mmap_blocks *ret_blocks)
 {
-    struct hs_region_map records = { 0 }, stacks = { 0 };
+    struct hs_live_records records;
     struct hs_region now = *region; /* its counts as of now */
     int r = region->fd >= 0 ? hs_region_refresh(&now) : 0;
     int heap_id = region->fd >= 0 && r == 0 ? find_heap(&now) : 0;
     if (heap_id == 0) {
         return r;
     }
-    r = r == 0 ? hs_region_map_section(&now, HS_SECTION_STACKS, &stacks) : r;
-    r = r == 0 ? hs_region_map_section(&now, HS_SECTION_RECORDS, &records) : r;
-    r = r == 0 ? add_records(&records, &stacks, (uint8_t)heap_id, ret_blocks) : r;
-    hs_region_unmap(&records);
-    hs_region_unmap(&stacks);
+    r = hs_live_records_open(&now, &records);
+    r = r == 0 ? add_records(&records, (uint8_t)heap_id, ret_blocks) : r;
+    hs_live_records_close(&records);
     return r;
 }
 

@@ -7,50 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rt/atomic.h"
+#include "collect/region/live_records.h"
 #include "util/array.h"
 #include "util/page_sample.h"
 
-#define RECORD_TRIES 4U
-#define VA_END       (UINT64_C(1) << 47)
+#define VA_END (UINT64_C(1) << 47)
 /* A process with more threads than these counts as one that lost samples. */
 #define THREAD_BLOCKS_MAX 10000U
 
 struct reading {
-    struct hs_region_map stacks;
-    struct hs_region_map records;
+    struct hs_live_records live;
     uint8_t *heap_ids; /* by stack id; copied, because the target can change them */
     struct hs_live_blocks *blocks;
 };
-
-struct view {
-    uint64_t va;
-    uint64_t size_bytes;
-    uint32_t stack_id;
-    uint64_t word;
-};
-
-/* Copies a record if it is that of a live block, and does not change meanwhile. */
-static bool view_live(const struct hs_record_v1 *record, struct view *ret_view)
-{
-    for (unsigned i = 0; i < RECORD_TRIES; i++) {
-        /* ORDER record: as in record_scan.c. */
-        uint64_t word = hs_load_acquire(&record->word);
-        if (!(HS_RECORD_STATE(word) & HS_RECORD_ALIVE)) {
-            return false;
-        }
-        /* ORDER record: as in record_scan.c. */
-        uint64_t size_thread = hs_load_acquire(&record->size_thread);
-        ret_view->va = hs_load_acquire(&record->addr);
-        ret_view->stack_id = hs_load_acquire(&record->stack_id);
-        if (hs_load_relaxed(&record->word) == word) {
-            ret_view->word = word;
-            ret_view->size_bytes = HS_RECORD_SIZE(size_thread);
-            return true;
-        }
-    }
-    return false;
-}
 
 /* What malloc adds before and behind a block, at most, and what of a free neighbour it keeps. */
 #define BEFORE_BYTES 16U
@@ -75,7 +44,7 @@ static void thin(struct hs_live_blocks *blocks)
     blocks->count = kept;
 }
 
-static int add(struct hs_live_blocks *blocks, const struct view *view)
+static int add(struct hs_live_blocks *blocks, const struct hs_live_record *view)
 {
     unsigned hits = HS_RECORD_HITS(view->word);
     unsigned interval = hits == 0 ? HS_LIVE_EXACT : HS_RECORD_INTERVAL(view->word);
@@ -106,11 +75,11 @@ static int add(struct hs_live_blocks *blocks, const struct view *view)
 static int read_records(struct reading *reading)
 {
     struct hs_live_blocks *blocks = reading->blocks;
-    struct view view;
+    struct hs_live_record view;
     int r = 0;
-    for (uint64_t i = 0; i < reading->records.count && r == 0; i++) {
-        if (view_live(hs_region_map_at(&reading->records, i), &view) &&
-            view.stack_id < blocks->stack_count && reading->heap_ids[view.stack_id] == 0) {
+    for (uint64_t i = 0; i < reading->live.records.count && r == 0; i++) {
+        if (hs_live_record_view(&reading->live, i, &view) &&
+            reading->heap_ids[view.stack_id] == 0) {
             r = add(blocks, &view);
         }
     }
@@ -119,7 +88,7 @@ static int read_records(struct reading *reading)
 
 static int copy_heap_ids(struct reading *reading)
 {
-    uint64_t count = reading->stacks.count;
+    uint64_t count = reading->live.stacks.count;
     if (count > UINT32_MAX) {
         return -EPROTO;
     }
@@ -129,8 +98,7 @@ static int copy_heap_ids(struct reading *reading)
         return -ENOMEM;
     }
     for (uint64_t i = 0; i < count; i++) {
-        const struct hs_stack_v1 *stack = hs_region_map_at(&reading->stacks, i);
-        reading->heap_ids[i] = hs_load_relaxed(&stack->heap_id);
+        reading->heap_ids[i] = hs_live_records_heap_of(&reading->live, (uint32_t)i);
     }
     return 0;
 }
@@ -167,13 +135,11 @@ int hs_live_blocks_read(struct hs_region *region, struct hs_live_blocks *ret_blo
     }
     take_intervals(&region->header, &blocks);
     take_losses(region, &blocks);
-    r = hs_region_map_section(region, HS_SECTION_STACKS, &reading.stacks);
-    r = r < 0 ? r : hs_region_map_section(region, HS_SECTION_RECORDS, &reading.records);
+    r = hs_live_records_open(region, &reading.live);
     r = r < 0 ? r : copy_heap_ids(&reading);
     r = r < 0 ? r : read_records(&reading);
     free(reading.heap_ids);
-    hs_region_unmap(&reading.stacks);
-    hs_region_unmap(&reading.records);
+    hs_live_records_close(&reading.live);
     if (r < 0) {
         hs_live_blocks_deinit(&blocks);
         return r;
