@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "check.h"
 #include "collect/ledger/glibc_free_lists.h"
 #include "collect/ledger/glibc_heap.h"
 #include "collect/ledger/zeroed_data.h"
@@ -24,13 +25,6 @@
 #define PAGE_BYTES 4096U
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(bool is_true)
-{
-    if (!is_true) {
-        abort();
-    }
-}
 
 static void walk(struct hs_remote_window *window, const struct hs_glibc_links *links, size_t size)
 {

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "collect/ledger/mmap_blocks.h"
 
 #define BASE        UINT64_C(0x7f0000000000)
@@ -24,13 +25,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static const char *const paths[] = {
     "", "[heap]", "[anon: x]", "/dev/zero (deleted)", "/lib/a.so", "[stack]", "/memfd:x (deleted)"
 };
-
-static void check(bool is_true)
-{
-    if (!is_true) {
-        abort();
-    }
-}
 
 static uint16_t half(const uint8_t *at)
 {

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "collect/ledger/pins_make.h"
 
 #define BASE        UINT64_C(0x550000000000)
@@ -19,13 +20,6 @@
 #define STACKS      16U
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(bool is_true)
-{
-    if (!is_true) {
-        abort();
-    }
-}
 
 static void add_piece(struct hs_used_chunks *chunks, uint8_t flags, uint16_t pages)
 {

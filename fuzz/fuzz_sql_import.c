@@ -7,17 +7,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "check.h"
 #include "sql/import/from_profile.h"
 #include "sql/import/import.h"
 
 enum { CALLSITE_DEPTH, CALLSITE_PARENT, CALLSITE_FRAME };
-
-static void check(bool is_true)
-{
-    if (!is_true) {
-        abort();
-    }
-}
 
 static void check_reference(const struct hs_sql_store *store, int64_t id, enum hs_sql_table table)
 {

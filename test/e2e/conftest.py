@@ -15,6 +15,7 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import tempfile
 
 import pytest
 from truth import behind, measure
@@ -151,6 +152,15 @@ def report(heapscope):
         return json.loads(done.stdout)
 
     return call
+
+
+@pytest.fixture
+def folder():
+    """A folder with a short path, as sockets need it, accessible to other users."""
+    path = pathlib.Path(tempfile.mkdtemp(prefix="hs-"))
+    path.chmod(0o777)
+    yield path
+    shutil.rmtree(path)
 
 
 @pytest.fixture

@@ -8,11 +8,9 @@ import os
 import pathlib
 import pwd
 import re
-import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 import threading
 
 import pytest
@@ -30,15 +28,6 @@ def permitted():
 @pytest.fixture
 def rounds(request):
     return 200 if request.config.getoption("-m") == "slow or not slow" else 6
-
-
-@pytest.fixture
-def folder():
-    """A folder with a short path, as sockets need it, accessible to other users."""
-    path = pathlib.Path(tempfile.mkdtemp(prefix="hs-"))
-    path.chmod(0o777)
-    yield path
-    shutil.rmtree(path)
 
 
 class Process:

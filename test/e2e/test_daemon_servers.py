@@ -6,9 +6,6 @@ same sums, in bytes and blocks, live and allocated, where inherited blocks count
 the child.
 """
 
-import pathlib
-import shutil
-import tempfile
 import threading
 
 import pytest
@@ -17,15 +14,6 @@ from fork_servers import NOBODY, SERVERS, Nginx, Postgres, Prefork, Sums, Witnes
 from preload import preloadable
 from resident import need_ptrace
 from waiting import let_time_pass, state_of, tracer_of, wait_until
-
-
-@pytest.fixture
-def folder():
-    """A folder with a short path, as sockets need it, accessible to other users."""
-    path = pathlib.Path(tempfile.mkdtemp(prefix="hs-"))
-    path.chmod(0o777)
-    yield path
-    shutil.rmtree(path)
 
 
 @pytest.fixture

@@ -2,10 +2,8 @@
 
 import os
 import pathlib
-import shutil
 import signal
 import subprocess
-import tempfile
 
 import pytest
 from conftest import clean_env
@@ -56,15 +54,6 @@ class RecordedPostgres(Postgres):
         self.hang_up()
         os.kill(self.postmaster(), signal.SIGINT)
         self.process.communicate(timeout=60)
-
-
-@pytest.fixture
-def folder():
-    """A folder with a short path, as sockets need it, accessible to other users."""
-    path = pathlib.Path(tempfile.mkdtemp(prefix="hs-"))
-    path.chmod(0o777)
-    yield path
-    shutil.rmtree(path)
 
 
 def sums(ledgers, column, kinds=None):

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "resident_bytes.h"
+
 #define BLOCKS  80000
 #define THREADS 4
 
@@ -119,18 +121,6 @@ static void make(const char *pattern)
     } else {
         free_most(blocks[0], count);
     }
-}
-
-/* Without the pages of files. */
-static long long resident_bytes(void)
-{
-    long long resident, shared;
-    FILE *file = fopen("/proc/self/statm", "r");
-    if (!file || fscanf(file, "%*s %lld %lld", &resident, &shared) != 2) {
-        exit(3);
-    }
-    fclose(file);
-    return (resident - shared) * sysconf(_SC_PAGESIZE);
 }
 
 int main(int argc, char **argv)

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "resident_bytes.h"
+
 #define THREADS  4
 #define KEPT     (1 << 20)
 #define NOINLINE __attribute__((noinline))
@@ -250,18 +252,6 @@ static void make(const char *pattern)
         fprintf(stderr, "no such pattern: %s\n", pattern);
         exit(2);
     }
-}
-
-/* Without the pages of files. */
-static long long resident_bytes(void)
-{
-    long long resident, shared;
-    FILE *file = fopen("/proc/self/statm", "r");
-    if (!file || fscanf(file, "%*s %lld %lld", &resident, &shared) != 2) {
-        exit(3);
-    }
-    fclose(file);
-    return (resident - shared) * sysconf(_SC_PAGESIZE);
 }
 
 static void drop(const char *name)
