@@ -213,6 +213,15 @@ size_t hs_hub_target_count(const struct hs_hub *hub, const struct hs_session *se
     return count;
 }
 
+static bool has_targets(const struct hs_hub *hub, const struct hs_session *session)
+{
+    size_t i = 0;
+    while (i < hub->registry.target_count && hub->registry.targets[i]->session.owner != session) {
+        i++;
+    }
+    return i < hub->registry.target_count;
+}
+
 int hs_hub_inherit_session(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns)
 {
     int r = hs_array_reserve(&hub->sessions, &hub->session_capacity, hub->session_count + 1,
@@ -302,8 +311,7 @@ void hs_hub_stop(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns
 /* Does the session name processes by pid only, and has the last of them ended? */
 static bool has_no_process_left(const struct hs_hub *hub, const struct hs_session *session)
 {
-    if (hs_session_waits(session) || session->expected.count > 0 ||
-        hs_hub_target_count(hub, session) > 0) {
+    if (hs_session_waits(session) || session->expected.count > 0 || has_targets(hub, session)) {
         return false;
     }
     for (size_t i = 0; i < session->settings.pid_count; i++) {
@@ -382,13 +390,12 @@ static uint64_t look_at(struct hs_hub *hub, struct hs_target *target, uint64_t n
             hub->config.refresh(hub->config.ctx, target->session.owner, target->process.pid) < 0;
     }
     next_ns = target->process.look_next_ns < next_ns ? target->process.look_next_ns : next_ns;
-    /* With many processes, several then become due in one turn. A turn for each process would look
-     * through all of them each time. */
     uint64_t counters_ns =
         hs_sources_look(session->sources, &target->session.source, target->process.pid, now_ns);
     next_ns = counters_ns < next_ns ? counters_ns : next_ns;
     uint64_t ledger_ns = hs_target_look_at_ledger(target, &hub->ledger_allowance, now_ns);
     next_ns = ledger_ns < next_ns ? ledger_ns : next_ns;
+    /* A turn looks through all processes, so several of many become due in one turn. */
     uint64_t least_ns = now_ns + look_min_ns(hub);
     next_ns = next_ns < least_ns ? least_ns : next_ns;
     uint64_t budget_ns = hs_target_keep_budget(target, now_ns);
@@ -471,7 +478,7 @@ static uint64_t keep_time(struct hs_hub *hub, uint64_t now_ns)
         uint64_t end_ns = find_end(session);
         next_ns = end_ns < next_ns ? end_ns : next_ns;
         next_ns = session->next_dump_ns < next_ns ? session->next_dump_ns : next_ns;
-        if (!hs_session_waits(session) && hs_hub_target_count(hub, session) == 0) {
+        if (!hs_session_waits(session) && !has_targets(hub, session)) {
             uint64_t ends_ns = now_ns + HS_LOOK_ENDS_NS;
             next_ns = ends_ns < next_ns ? ends_ns : next_ns;
         }

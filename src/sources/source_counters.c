@@ -22,6 +22,8 @@
 #define JUMP_BYTES_MIN (INT64_C(1) << 20)
 #define JUMP_PART      16
 #define JUMPS_A_PERIOD 8U
+/* oom_score_adj hardly ever changes. With a period that heapscope chose, it is read this often. */
+#define OOM_SCORE_PERIOD_NS UINT64_C(1000000000)
 
 uint64_t hs_source_read_period_ns(const struct hs_sources_settings *settings, uint64_t age_ns)
 {
@@ -66,6 +68,10 @@ bool hs_source_read(struct hs_sources *sources, struct hs_source_process *state,
     }
     if (state->start_ticks != 0 && identity.start_ticks != state->start_ticks) {
         return false; /* the pid now belongs to another process */
+    }
+    if (!settings->is_thinning || now_ns >= state->oom_score_next_ns) {
+        hs_proc_read_oom_score_adj(sources->folder, state->pid, &counters);
+        state->oom_score_next_ns = now_ns + OOM_SCORE_PERIOD_NS;
     }
     if (!settings->with_process_runtime) {
         counters.has_mask &=

@@ -49,7 +49,7 @@ struct hs_source_process {
     struct hs_counters seen, written; /* values last read, and last written */
     uint64_t seen_ns;
     uint64_t dump_ns; /* when its counters were last read for a dump; 0: never */
-    uint64_t rollup_next_ns, smaps_next_ns, names_next_ns;
+    uint64_t rollup_next_ns, smaps_next_ns, names_next_ns, oom_score_next_ns;
     bool is_rollup_told, is_smaps_told, is_threads_told, is_status_told;
     struct hs_trace_thread *threads; /* last written names, sorted by tid */
     size_t thread_count, thread_capacity;

@@ -232,10 +232,15 @@ int hs_proc_read_counters(const char *folder, pid_t pid, struct hs_counters *cou
     if (r == 0) {
         r = hs_counters_parse_stat(text, n, tick_ns(), counters, ret_identity);
     }
-    if (r == 0 && read_file(folder, pid, "oom_score_adj", text, sizeof(text), &n) == 0) {
-        hs_counters_parse_oom_score_adj(text, n, counters);
-    }
     return r;
+}
+
+int hs_proc_read_oom_score_adj(const char *folder, pid_t pid, struct hs_counters *counters)
+{
+    char text[FILE_BYTES];
+    size_t n = 0;
+    int r = read_file(folder, pid, "oom_score_adj", text, sizeof(text), &n);
+    return r < 0 ? r : hs_counters_parse_oom_score_adj(text, n, counters);
 }
 
 int hs_proc_read_rollup(const char *folder, pid_t pid, struct hs_counters *counters)

@@ -3,7 +3,7 @@
  * moment.
  *
  *     struct hs_counters counters = { 0 };
- *     hs_proc_read_counters("/proc", pid, &counters, &identity); status, stat, oom_score_adj
+ *     hs_proc_read_counters("/proc", pid, &counters, &identity); status and stat
  *     hs_proc_read_rollup("/proc", pid, &counters);              PSS: slower, needs permission
  *
  * A kernel may have fewer counters, a zombie has no memory, and not every file of other users'
@@ -106,10 +106,12 @@ int hs_counters_parse_oom_score_adj(const char *text, size_t text_bytes,
 int hs_counters_parse_rollup(const char *text, size_t text_bytes, struct hs_counters *counters);
 
 /*
- * Reads status, stat and oom_score_adj; a zombie has only CPU times and faults. `folder` is /proc,
- * or a substitute in a test. Returns 0 or -errno.
+ * Reads status and stat; a zombie has only CPU times and faults. `folder` is /proc, or a substitute
+ * in a test. Returns 0 or -errno.
  */
 int hs_proc_read_counters(const char *folder, pid_t pid, struct hs_counters *counters,
                           struct hs_proc_identity *ret_identity);
+/* Reads oom_score_adj. Returns 0 or -errno. */
+int hs_proc_read_oom_score_adj(const char *folder, pid_t pid, struct hs_counters *counters);
 /* Reads smaps_rollup. Returns 0 or -errno; -ESRCH also for a zombie. */
 int hs_proc_read_rollup(const char *folder, pid_t pid, struct hs_counters *counters);

@@ -19,7 +19,7 @@ import pytest
 from comparing import need, wait_for_socket
 from conftest import clean_env
 from preload import preloadable
-from waiting import wait_for_state, wait_until
+from waiting import child_pids, wait_for_state, wait_until
 
 NOBODY = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
 
@@ -87,8 +87,7 @@ class Server:
             assert self.process.returncode == 0, self.text[-2000:]
 
     def workers(self):
-        children = pathlib.Path(f"/proc/{self.pid}/task/{self.pid}/children")
-        return [int(pid) for pid in children.read_text().split()]
+        return child_pids(self.pid)
 
     def say(self, command):
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=clean_env(), check=False,

@@ -17,7 +17,7 @@ import pytest
 from comparing import need, wait_for_socket
 from conftest import clean_env
 from resident import need_ptrace
-from waiting import thread_count, wait_until
+from waiting import child_pids, thread_count, wait_until
 
 
 @pytest.fixture(autouse=True)
@@ -179,9 +179,7 @@ def test_postgres(attacher, folder, rounds):
         )
 
         def connected():
-            children = pathlib.Path(f"/proc/{postgres.pid}/task/{postgres.pid}/children").read_text().split()
-            titles = {int(pid): pathlib.Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children}
-            found = [pid for pid, title in titles.items() if b"postgres: me" in title and b"local" in title]
+            found = child_pids(postgres.pid, b"postgres: me postgres [local]")
             return found if len(found) == 3 else []
 
         backends = wait_until(connected, "pgbench does not open three connections", every_s=0.05)

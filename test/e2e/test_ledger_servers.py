@@ -9,6 +9,7 @@ import pytest
 from conftest import clean_env
 from fork_servers import NOBODY, Postgres
 from test_ledger_programs import check, need, rollup, running, stopped
+from waiting import child_pids
 
 MIB = 1 << 20
 BACKENDS = 16
@@ -40,8 +41,7 @@ class RecordedPostgres(Postgres):
         return int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
 
     def backends(self):
-        children = pathlib.Path(f"/proc/{self.postmaster()}/task/{self.postmaster()}/children").read_text().split()
-        return [int(pid) for pid in children if b"[local]" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()]
+        return child_pids(self.postmaster(), b"[local]")
 
     def renew(self):
         while len(self.clients) < BACKENDS:

@@ -1,6 +1,7 @@
 """How a test waits: for an event wherever there is one, with wait_until or a function that names the event. Where the
 test needs time itself, let_time_pass says what for. tools/check-sleeps refuses time.sleep in every other file."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -62,6 +63,16 @@ def wait_for_computing(pid):
 
     before = user_ticks()
     wait_until(lambda: user_ticks() > before + 1, f"process {pid} does not compute")
+
+
+def child_pids(pid, title=b""):
+    """The pids of the process's children whose command line contains `title`. A child that ends meanwhile is left out."""
+    found = []
+    for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            if title in pathlib.Path(f"/proc/{child}/cmdline").read_bytes():
+                found.append(int(child))
+    return found
 
 
 def thread_count(pid):

@@ -510,6 +510,29 @@ static void test_weeks(void **state)
     end(w);
 }
 
+/* oom_score_adj is read once a second, unless somebody asked for another period. */
+static void test_the_oom_score(void **state)
+{
+    (void)state;
+    struct hs_sources_settings settings = hs_sources_default();
+    struct world *w = begin(&settings);
+    look(w, 0);
+    put(w, "77/oom_score_adj", "300\n");
+    look(w, SECOND_NS / 2);
+    assert_int_equal(w->process->seen.values[HS_COUNTER_OOM_SCORE_ADJ], -17);
+    look(w, SECOND_NS);
+    assert_int_equal(w->process->seen.values[HS_COUNTER_OOM_SCORE_ADJ], 300);
+    end(w);
+    settings.is_thinning = false;
+    settings.poll_ms = 100;
+    w = begin(&settings);
+    look(w, 0);
+    put(w, "77/oom_score_adj", "300\n");
+    look(w, SECOND_NS / 2);
+    assert_int_equal(w->process->seen.values[HS_COUNTER_OOM_SCORE_ADJ], 300);
+    end(w);
+}
+
 /* Late in a long life, a large change is still written soon. */
 static void test_jumps(void **state)
 {
@@ -599,6 +622,7 @@ int main(void)
         cmocka_unit_test(test_threads_that_come_and_are_renamed),
         cmocka_unit_test(test_paces),
         cmocka_unit_test(test_weeks),
+        cmocka_unit_test(test_the_oom_score),
         cmocka_unit_test(test_jumps),
         cmocka_unit_test(test_machine),
         cmocka_unit_test(test_scan),

@@ -148,11 +148,13 @@ uint64_t hs_ledger_watch_look(struct hs_ledger_watch *watch, struct hs_ledger_al
         return watch->look_ns;
     }
     watch->look_ns = next_look_ns(watch, now_ns);
-    bool is_due = now_ns >= watch->next_ns ||
-                  (watch->last && may_follow(watch, now_ns) && has_changed(watch, read_rss(pid)));
-    if (is_due && !is_allowed(allowance, watch->last == NULL, now_ns)) {
-        watch->look_ns = now_ns + RETRY_NS;
-    } else if (is_due) {
+    bool is_late = now_ns >= watch->next_ns;
+    if (!is_late && (!watch->last || !may_follow(watch, now_ns))) {
+        return watch->look_ns;
+    }
+    if (!is_allowed(allowance, watch->last == NULL, now_ns)) {
+        watch->look_ns = is_late ? now_ns + RETRY_NS : watch->look_ns;
+    } else if (is_late || has_changed(watch, read_rss(pid))) {
         watch->next_ns = now_ns + PERIOD_NS;
         if (hs_ledger_read(pid, region, &ledger, &pins) == 0) {
             allowance->spent_ns += ledger->cpu_ns;
