@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "collect/ledger/ledger_read.h"
+#include "rt/clock.h"
 #include "util/proc.h"
 
 #define PAGE_BYTES UINT64_C(4096)
@@ -16,6 +17,8 @@
 #define SHARE_FIRST  32U
 #define FIRST_MAX_NS UINT64_C(24000000)
 #define CREDIT_NS    UINT64_C(2000000) /* with which the collector begins */
+/* A ledger may take this many times what is left: many programs end before the whole is left. */
+#define ADVANCE_FACTOR 2U
 /* Most processes end earlier, and would notice the milliseconds that a ledger takes. */
 #define FIRST_NS    UINT64_C(60000000)
 #define PERIOD_NS   UINT64_C(1000000000)
@@ -74,8 +77,9 @@ static bool keep(struct hs_ledger_watch *watch, struct hs_ledger *ledger,
     return true;
 }
 
-/* `is_first`: nothing is known of the process yet, which is worth more than a newer figure. */
-static bool is_allowed(struct hs_ledger_allowance *allowance, bool is_first, uint64_t now_ns)
+/* What the collector may still spend. `is_first`: nothing is known of the process yet, which is
+ * worth more than a newer figure. */
+static uint64_t find_left_ns(struct hs_ledger_allowance *allowance, bool is_first, uint64_t now_ns)
 {
     if (allowance->begin_ns == 0) {
         allowance->begin_ns = now_ns;
@@ -84,7 +88,17 @@ static bool is_allowed(struct hs_ledger_allowance *allowance, bool is_first, uin
     uint64_t first_ns = passed_ns / SHARE_FIRST;
     uint64_t earned_ns = CREDIT_NS + passed_ns / SHARE +
                          (first_ns < FIRST_MAX_NS || is_first ? first_ns : FIRST_MAX_NS);
-    return allowance->spent_ns < earned_ns;
+    return earned_ns > allowance->spent_ns ? earned_ns - allowance->spent_ns : 0;
+}
+
+/* What reading takes now, if it grows with the resident set; 0: unknown. */
+static uint64_t expect_ns(const struct hs_ledger_watch *watch, uint64_t rss_bytes)
+{
+    const struct hs_ledger *last = watch->last;
+    if (!last || last->rss_bytes == 0) {
+        return 0;
+    }
+    return (uint64_t)((double)last->cpu_ns * (double)rss_bytes / (double)last->rss_bytes);
 }
 
 /* The resident set now, roughly; 0: the process is gone. */
@@ -135,11 +149,22 @@ static uint64_t next_look_ns(const struct hs_ledger_watch *watch, uint64_t now_n
     return now_ns + (wait_ns < LOOK_MAX_NS ? wait_ns : LOOK_MAX_NS);
 }
 
-uint64_t hs_ledger_watch_look(struct hs_ledger_watch *watch, struct hs_ledger_allowance *allowance,
-                              pid_t pid, struct hs_region *region, uint64_t now_ns)
+static void read_and_pay(struct hs_ledger_watch *watch, struct hs_ledger_allowance *allowance,
+                         pid_t pid, struct hs_region *region, uint64_t now_ns)
 {
     struct hs_ledger *ledger;
     struct hs_pinned_pages *pins;
+    uint64_t begin_ns = hs_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    watch->next_ns = now_ns + PERIOD_NS;
+    if (hs_ledger_read(pid, region, &ledger, &pins) == 0 && !keep(watch, ledger, pins, false)) {
+        watch->next_ns = now_ns + RETRY_NS;
+    }
+    allowance->spent_ns += hs_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
+}
+
+uint64_t hs_ledger_watch_look(struct hs_ledger_watch *watch, struct hs_ledger_allowance *allowance,
+                              pid_t pid, struct hs_region *region, uint64_t now_ns)
+{
     if (watch->next_ns == 0) {
         watch->begin_ns = now_ns;
         watch->next_ns = now_ns + FIRST_NS;
@@ -152,16 +177,13 @@ uint64_t hs_ledger_watch_look(struct hs_ledger_watch *watch, struct hs_ledger_al
     if (!is_late && (!watch->last || !may_follow(watch, now_ns))) {
         return watch->look_ns;
     }
-    if (!is_allowed(allowance, watch->last == NULL, now_ns)) {
-        watch->look_ns = is_late ? now_ns + RETRY_NS : watch->look_ns;
-    } else if (is_late || has_changed(watch, read_rss(pid))) {
-        watch->next_ns = now_ns + PERIOD_NS;
-        if (hs_ledger_read(pid, region, &ledger, &pins) == 0) {
-            allowance->spent_ns += ledger->cpu_ns;
-            if (!keep(watch, ledger, pins, false)) {
-                watch->next_ns = now_ns + RETRY_NS;
-            }
-        }
+    uint64_t left_ns = find_left_ns(allowance, watch->last == NULL, now_ns);
+    uint64_t rss_bytes = left_ns > 0 ? read_rss(pid) : 0;
+    bool is_allowed = left_ns > 0 && expect_ns(watch, rss_bytes) <= ADVANCE_FACTOR * left_ns;
+    if (is_allowed && (is_late || has_changed(watch, rss_bytes))) {
+        read_and_pay(watch, allowance, pid, region, now_ns);
+    } else if (is_late) {
+        watch->look_ns = now_ns + RETRY_NS;
     }
     return watch->look_ns;
 }

@@ -6,7 +6,8 @@
  * Ledgers are therefore read while it runs, more often when its resident set changes, and most
  * often while it is young. All processes of a collector share one allowance: reading ledgers takes
  * at most 1/32 of the time at first, and for processes that were never read; otherwise 1/200 of it,
- * on the collector's CPU.
+ * on the collector's CPU. A process's first ledger can take more, and what the next one takes is
+ * expected to grow with the resident set: up to twice what is left of the allowance is spent.
  *
  * Threads   one.
  * Fails     a ledger that cannot be read is left out; the older one stays.
