@@ -77,13 +77,25 @@ static void choose(struct hs_profile *profile, uint8_t letter)
 }
 
 /* What the first and the last snapshots differ in, and the trend of the first process. */
+static void resident_trend(const struct hs_profile *profile, uint32_t process_count,
+                           struct hs_buf *buf)
+{
+    static const uint32_t processes[] = { 0, 1 };
+    struct hs_rss_trend trend;
+    if (hs_rss_trend_build(profile, processes, process_count, &trend) == 0) {
+        const struct hs_trend_options options = { .name = "a", .profile = profile, .top_count = 5 };
+        (void)hs_trend_write_rss(&trend, &options, buf);
+        (void)hs_trend_write_rss_json(&trend, &options, buf);
+        hs_rss_trend_deinit(&trend);
+    }
+}
+
 static void resident(const struct hs_profile *profile)
 {
     static int text;
     static const struct hs_select_spec specs[HS_DIFF_SIDE_N] = { { .snapshot = 0 },
                                                                  { .snapshot = HS_SELECT_LAST } };
     struct hs_selection selections[HS_DIFF_SIDE_N] = { 0 };
-    struct hs_rss_trend trend = { 0 };
     struct hs_buf buf;
     hs_buf_init(&buf, look, &text);
     if (hs_select_dumps(profile, &specs[0], &selections[0]) == 0 &&
@@ -94,12 +106,12 @@ static void resident(const struct hs_profile *profile)
         (void)hs_diff_write_rss(&options, &buf);
         (void)hs_diff_write_rss_json(&options, &buf);
     }
-    if (profile->process_count > 0 && hs_rss_trend_build(profile, 0, &trend) == 0) {
-        const struct hs_trend_options options = { .name = "a", .profile = profile, .top_count = 5 };
-        (void)hs_trend_write_rss(&trend, &options, &buf);
-        (void)hs_trend_write_rss_json(&trend, &options, &buf);
+    if (profile->process_count > 0) {
+        resident_trend(profile, 1, &buf);
     }
-    hs_rss_trend_deinit(&trend);
+    if (profile->process_count > 1) {
+        resident_trend(profile, 2, &buf);
+    }
     hs_selection_deinit(&selections[0]);
     hs_selection_deinit(&selections[1]);
     finish(&buf);

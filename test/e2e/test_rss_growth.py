@@ -151,6 +151,45 @@ def test_trend(dist, heapscope, target, tmp_path):
     assert json.loads(heapscope("diff", "--trend", "--json", file).stdout)["resident"] == found
 
 
+def test_trend_of_several_processes(dist, heapscope, tmp_path):
+    """Of a program and three children, one child grows; another one ends after half of the time."""
+    program = tmp_path / "children.py"
+    program.write_text("""import os, time
+children = []
+for child in range(3):
+    children.append(os.fork())
+    if children[-1] == 0:
+        kept = []
+        for _ in range(4 if child == 0 else 8):
+            kept.append(b"x" * (1500000 if child == 1 else 5000))
+            time.sleep(0.7)
+        os._exit(0)
+for pid in children:
+    os.waitpid(pid, 0)
+""")
+    file = tmp_path / "x.pftrace"
+    done = heapscope("run", "-q", "--dump-every", "1s", "-o", file, "--", "/usr/bin/python3", program)
+    assert done.returncode == 0, done.stderr
+    whole = json.loads(heapscope("diff", "--trend", "--rss", "--json", file).stdout)
+    found = whole["resident"]
+    assert found["measure"] == "pss" and len(whole["processes"]) == 4
+    fastest = max((row for row in whole["processes"] if "per_second" in row), key=lambda row: row["per_second"])
+    assert fastest["verdict"] == "grows" and fastest["per_second"] > 1e6
+    counts = [row["processes"] for row in found["readings"]]
+    assert 4 in counts and counts[-1] == 3
+    assert found["pss"]["per_second"] == pytest.approx(fastest["per_second"], rel=0.5)
+    for row in found["readings"]:
+        assert abs(sum(row[part["part"]] for part in found["parts"]) - row["pss_bytes"]) < 65536 * row["processes"]
+    words = heapscope("diff", "--trend", "--rss", file).stdout
+    went = f"The number of processes went from {counts[0]} to 3."
+    assert "(PSS): 4 processes" in words and (went in " ".join(words.split()) or counts[0] == 3)
+    assert re.search(rf"grows +\S+ \({fastest['pid']}\)", words)
+    one = json.loads(heapscope("diff", "--trend", "--rss", "--json", "--process", fastest["pid"], file).stdout)
+    assert one["pid"] == fastest["pid"] and one["resident"]["measure"] == "rss"
+    asked = heapscope("diff", "--trend", file)
+    assert asked.returncode == 1 and "choose it with --process PID" in asked.stderr
+
+
 def test_trend_without_readings(run, heapscope):
     done = heapscope("diff", "--trend", "--rss", run(["/bin/true"]).file)
     assert done.returncode == 1 and "a trend of resident memory needs 3 snapshots" in done.stderr

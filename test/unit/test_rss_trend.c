@@ -5,6 +5,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -33,7 +34,7 @@ static void add_reading(struct fixture *fx, uint32_t k, uint64_t held, uint64_t 
 static struct hs_rss_trend trend_of(const struct fixture *fx)
 {
     struct hs_rss_trend trend;
-    assert_int_equal(hs_rss_trend_build(&fx->p, 0, &trend), 0);
+    assert_int_equal(hs_rss_trend_build(&fx->p, &(uint32_t){ 0 }, 1, &trend), 0);
     return trend;
 }
 
@@ -57,7 +58,7 @@ static void test_free_memory_grows(void **state)
         add_reading(&fx, k, (uint64_t)(1000 + noise[k]) * KIB, (100 + 10 * k) * KIB, 500 * KIB);
     }
     struct hs_rss_trend trend = trend_of(&fx);
-    assert_int_equal(trend.reading_count, READINGS);
+    assert_int_equal(trend.readings.count, READINGS);
     assert_true(fabs(trend.seconds - 54) < 1e-9);
     const struct hs_trend_line *top = &trend.parts[HS_LEDGER_PART_FREE];
     assert_int_equal(top->verdict, HS_TREND_GROWS);
@@ -130,9 +131,51 @@ static void test_readings_count_once(void **state)
     for (uint32_t k = 0; k < 4; k++) {
         add_reading(&fx, k, 1000 * KIB, 0, 0);
     }
-    assert_int_equal(hs_rss_trend_reading_count(&fx.p, 0), 2);
-    assert_int_equal(hs_rss_trend_build(&fx.p, 0, &trend), -ENODATA);
-    assert_int_equal(hs_rss_trend_reading_count(&fx.p, 1), 4);
+    assert_int_equal(hs_rss_readings_count(&fx.p, 0), 2);
+    assert_int_equal(hs_rss_trend_build(&fx.p, &(uint32_t){ 0 }, 1, &trend), -ENODATA);
+    assert_int_equal(hs_rss_readings_count(&fx.p, 1), 4);
+    fixture_deinit(&fx);
+}
+
+/* Three processes, read a moment one after the other. The second one begins a little
+ * later and ends after half of the time; the third one begins late. */
+static void test_several_processes(void **state)
+{
+    (void)state;
+    struct fixture fx = fixture_new();
+    struct hs_rss_trend trend;
+    static const uint32_t all[] = { 0, 1, 2 };
+    fixture_process(&fx, 100, "grows");
+    for (uint32_t k = 0; k < READINGS; k++) {
+        add_reading(&fx, k, (1000 + 20 * k) * KIB, 0, 0);
+    }
+    fixture_process(&fx, 101, "ends");
+    for (uint32_t k = 1; k < READINGS / 2; k++) {
+        add_reading(&fx, k, 300 * KIB, 0, 0);
+        fx.p.ledgers[fx.p.ledger_count - 1].time_ns += 1000;
+    }
+    fixture_process(&fx, 102, "begins late");
+    for (uint32_t k = READINGS - 2; k < READINGS; k++) {
+        add_reading(&fx, k, 500 * KIB, 0, 0);
+        fx.p.ledgers[fx.p.ledger_count - 1].time_ns += 2000;
+    }
+    assert_int_equal(hs_rss_trend_build(&fx.p, all, 3, &trend), 0);
+    assert_int_equal(trend.readings.count, READINGS);
+    for (uint32_t k = 0; k < READINGS; k++) {
+        const struct hs_rss_reading *reading = &trend.readings.items[k];
+        bool has_second = k > 0 && k < READINGS / 2, has_third = k >= READINGS - 2;
+        assert_int_equal(reading->process_count, 1 + has_second + has_third);
+        assert_int_equal(reading->rss_bytes,
+                         (1000 + 20 * k + 300 * has_second + 500 * has_third) * KIB);
+        /* What the processes share counts once. */
+        assert_int_equal(reading->parts_bytes[HS_LEDGER_PART_HELD], reading->rss_bytes / 2);
+    }
+    assert_ptr_equal(hs_rss_trend_measure(&trend), &trend.pss);
+    assert_true(fabs(trend.processes[0].pss.slope * 6 - 20 * 1024) < 1e-6);
+    assert_int_equal(trend.processes[1].pss.verdict, HS_TREND_SAME);
+    assert_int_equal(trend.processes[2].reading_count, 2);
+    assert_says(&trend, "The number of processes went from 1 to 2.");
+    hs_rss_trend_deinit(&trend);
     fixture_deinit(&fx);
 }
 
@@ -143,6 +186,7 @@ int main(void)
         cmocka_unit_test(test_blocks_grow),
         cmocka_unit_test(test_steady),
         cmocka_unit_test(test_readings_count_once),
+        cmocka_unit_test(test_several_processes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

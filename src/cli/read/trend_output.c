@@ -24,7 +24,7 @@
 static uint32_t count_points(const struct hs_compare *compare, const struct hs_profile *profile,
                              uint32_t process)
 {
-    return compare->is_rss ? hs_rss_trend_reading_count(profile, process)
+    return compare->is_rss ? hs_rss_readings_count(profile, process)
                            : hs_trend_dump_count(profile, process);
 }
 
@@ -41,40 +41,76 @@ static void say_too_few(const struct hs_compare *compare, const char *path, uint
     }
 }
 
-/* Finds the one process with enough snapshots, or prints what to do when there is none, or
- * several. */
-static int choose_process(const struct hs_compare *compare, const struct hs_profile *profile,
-                          uint32_t *ret_process)
+/* The processes that a trend is of. */
+struct chosen {
+    uint32_t *processes; /* indices */
+    uint32_t count;
+};
+
+/* Prints what to do when no process has enough snapshots, or several have. */
+static int say_choice(const struct hs_compare *compare, uint32_t enough, uint32_t most,
+                      struct hs_buf *names)
+{
+    const char *path = compare->sides[HS_DIFF_AFTER].path;
+    if (enough == 0) {
+        say_too_few(compare, path, most);
+    } else {
+        hs_message("%s: a trend of blocks shows one process: choose it with --process PID, from "
+                   "%s; with --rss, it adds up all of them",
+                   path, hs_buf_text(names));
+    }
+    return HS_EXIT_STATUS_FAILED;
+}
+
+/* Finds the one process with enough snapshots. If several have enough readings of resident memory,
+ * all that have any are chosen. */
+static int choose_from(const struct hs_compare *compare, const struct hs_profile *profile,
+                       const struct hs_selection *selection, struct chosen *chosen)
+{
+    struct hs_buf names = HS_BUF_INIT;
+    uint32_t enough = 0, most = 0, found = 0;
+    for (uint32_t i = 0; i < selection->dump_count; i++) {
+        uint32_t process = profile->dumps[selection->dumps[i]].process;
+        uint32_t count = count_points(compare, profile, process);
+        if (count > 0) {
+            chosen->processes[chosen->count++] = process;
+        }
+        most = count > most ? count : most;
+        if (count >= HS_TREND_DUMPS_MIN) {
+            hs_buf_str(&names, enough++ > 0 ? ", " : "");
+            hs_describe_process(profile, process, &names);
+            hs_buf_printf(&names, " (%u)", profile->processes[process].pid);
+            found = process;
+        }
+    }
+    int status = 0;
+    if (enough == 1) {
+        chosen->processes[0] = found;
+        chosen->count = 1;
+    } else if (enough == 0 || !compare->is_rss) {
+        status = say_choice(compare, enough, most, &names);
+    }
+    hs_buf_deinit(&names);
+    return status;
+}
+
+static int choose_processes(const struct hs_compare *compare, const struct hs_profile *profile,
+                            struct chosen *chosen)
 {
     const struct hs_compare_side *side = &compare->sides[HS_DIFF_AFTER];
     struct hs_selection selection;
-    struct hs_buf names = HS_BUF_INIT;
-    uint32_t found = 0, most = 0;
     int err = hs_select_dumps(profile, &side->select, &selection);
-    if (err != 0) {
-        hs_message("%s: %s", side->path, strerror(err < 0 ? -err : EINVAL));
-        return HS_EXIT_STATUS_FAILED;
-    }
-    for (uint32_t i = 0; i < selection.dump_count; i++) {
-        uint32_t process = profile->dumps[selection.dumps[i]].process;
-        uint32_t count = count_points(compare, profile, process);
-        most = count > most ? count : most;
-        if (count >= HS_TREND_DUMPS_MIN) {
-            hs_buf_str(&names, found++ > 0 ? ", " : "");
-            hs_describe_process(profile, process, &names);
-            hs_buf_printf(&names, " (%u)", profile->processes[process].pid);
-            *ret_process = process;
+    if (err == 0) {
+        chosen->processes = calloc((size_t)selection.dump_count + 1, sizeof(uint32_t));
+        err = chosen->processes ? 0 : -ENOMEM;
+        int status = err == 0 ? choose_from(compare, profile, &selection, chosen) : 0;
+        hs_selection_deinit(&selection);
+        if (err == 0) {
+            return status;
         }
     }
-    hs_selection_deinit(&selection);
-    if (found == 0) {
-        say_too_few(compare, side->path, most);
-    } else if (found > 1) {
-        hs_message("%s: a trend shows one process: choose it with --process PID, from %s",
-                   side->path, hs_buf_text(&names));
-    }
-    hs_buf_deinit(&names);
-    return found == 1 ? 0 : HS_EXIT_STATUS_FAILED;
+    hs_message("%s: %s", side->path, strerror(err < 0 ? -err : EINVAL));
+    return HS_EXIT_STATUS_FAILED;
 }
 
 struct output {
@@ -116,13 +152,14 @@ static int write_output(const struct hs_compare *compare, const struct hs_profil
 
 /* Computes and writes the trends: that of the resident memory as well, if it was read. */
 static int write_trends(const struct hs_compare *compare, const struct hs_profile *profile,
-                        uint32_t process, enum hs_view view)
+                        const struct chosen *chosen, enum hs_view view)
 {
     struct hs_trend trend = { 0 };
     struct hs_rss_trend rss = { 0 };
     int status = HS_EXIT_STATUS_FAILED;
-    int rss_err = hs_rss_trend_build(profile, process, &rss);
-    int err = compare->is_rss ? rss_err : hs_trend_build(profile, process, view, &trend);
+    int rss_err = hs_rss_trend_build(profile, chosen->processes, chosen->count, &rss);
+    int err =
+        compare->is_rss ? rss_err : hs_trend_build(profile, chosen->processes[0], view, &trend);
     if (!compare->is_rss && err == 0 && rss_err < 0 && rss_err != -ENODATA) {
         err = rss_err;
     }
@@ -145,15 +182,16 @@ int hs_trend_output_run(const struct hs_compare *compare)
     struct hs_profile *profile = NULL;
     enum hs_view view;
     const char *reason;
-    uint32_t process = 0;
+    struct chosen chosen = { 0 };
     int status =
         hs_profile_file_load_view(side->path, &side->select, wanted, &profile, &view, &reason);
     if (status == 0) {
-        status = choose_process(compare, profile, &process);
+        status = choose_processes(compare, profile, &chosen);
     }
     if (status == 0) {
-        status = write_trends(compare, profile, process, view);
+        status = write_trends(compare, profile, &chosen, view);
     }
+    free(chosen.processes);
     hs_profile_free(profile);
     return status;
 }

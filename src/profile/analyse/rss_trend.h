@@ -1,10 +1,10 @@
 /*
- * How the resident memory of a process grows over all snapshots: a straight line through the
- * readings of it, in all and in parts, beside the line through the live blocks of the profile.
+ * How the resident memory of one or several processes grows over all snapshots: a straight line
+ * through the readings of it (rss_readings.h), in all and in parts, beside the line through the
+ * live blocks of the profile.
  *
- * The ledgers of the snapshots are the readings; snapshots that share a ledger are one reading. The
- * slopes and their margins are those of trend.h. A reading has no sampling error, so its margin is
- * that of the distances of the readings from the line alone, which are taken for independent.
+ * The slopes and their margins are those of trend.h. A reading has no sampling error, so its margin
+ * is that of the distances of the readings from the line alone, which are taken for independent.
  *
  * Threads   immutable once built.
  * Fails     -ENODATA with fewer than three readings at different times; -ENOMEM
@@ -15,37 +15,34 @@
 #include <stdint.h>
 
 #include "profile/analyse/ledger_parts.h"
+#include "profile/analyse/rss_readings.h"
 #include "profile/analyse/rss_verdict.h"
 #include "profile/analyse/trend_line.h"
 
-struct hs_rss_reading {
-    uint64_t time_ns;
-    uint64_t rss_bytes, swap_bytes, unexplained_bytes;
-    uint64_t top_bytes; /* free memory at the ends of arenas */
-    uint64_t trim_bytes;
-    uint64_t parts_bytes[HS_LEDGER_PARTS];
-    uint64_t arena_count, thread_count;
-    uint64_t live_time_ns; /* of the snapshot, which may be later than the reading */
-    struct hs_figure live; /* bytes */
+/* One of several processes. */
+struct hs_rss_process {
+    uint32_t process; /* index in processes */
+    uint32_t reading_count;
+    struct hs_trend_line pss; /* per second; 0 with fewer than HS_TREND_DUMPS_MIN readings */
 };
 
 struct hs_rss_trend {
-    uint32_t process;
+    struct hs_rss_process *processes; /* of one alone, only the index is known */
+    uint32_t process_count;
     double seconds; /* from the first reading to the last */
-    struct hs_rss_reading *readings;
-    uint32_t reading_count;
-    struct hs_trend_line rss, swap, unexplained, top, live; /* per second */
+    struct hs_rss_readings readings;
+    struct hs_trend_line rss, pss, swap, unexplained, top, live; /* per second */
     struct hs_trend_line parts[HS_LEDGER_PARTS];
 };
 
-/* Computes the trends of one process (index in processes). */
-int hs_rss_trend_build(const struct hs_profile *profile, uint32_t process,
+/* Computes the trends of `count` processes (indices in processes), added up. */
+int hs_rss_trend_build(const struct hs_profile *profile, const uint32_t *processes, uint32_t count,
                        struct hs_rss_trend *ret_trend);
-/* Frees the readings. */
+/* Frees the readings and the processes. */
 void hs_rss_trend_deinit(struct hs_rss_trend *trend);
 
-/* The number of readings of a process. */
-uint32_t hs_rss_trend_reading_count(const struct hs_profile *profile, uint32_t process);
+/* The line that the parts add up to: RSS of one process, PSS of several. */
+const struct hs_trend_line *hs_rss_trend_measure(const struct hs_rss_trend *trend);
 
 /* What grows or shrinks by more than its margin, in bytes a minute; all else is 0. */
 struct hs_rss_growth hs_rss_trend_growth(const struct hs_rss_trend *trend);
