@@ -159,7 +159,7 @@ static bool has_trend(const struct hs_rss_process *process)
 /* A copy of the processes, those whose resident memory changes fastest first; NULL: no memory. */
 static struct hs_rss_process *sort_processes(const struct hs_rss_trend *trend)
 {
-    struct hs_rss_process *sorted = malloc(trend->process_count * sizeof(sorted[0]));
+    struct hs_rss_process *sorted = calloc(trend->process_count, sizeof(sorted[0]));
     if (sorted) {
         memcpy(sorted, trend->processes, trend->process_count * sizeof(sorted[0]));
         qsort(sorted, trend->process_count, sizeof(sorted[0]), compare_processes);

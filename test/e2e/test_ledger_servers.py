@@ -1,7 +1,6 @@
 """Ledgers of a server of many processes, of a compiler, of a database, and of huge pages: their lines add up."""
 
 import os
-import pathlib
 import signal
 import subprocess
 

@@ -101,7 +101,7 @@ static int draw_process(const struct hs_rss_readings *readings, struct hs_rss_pr
 
 static int add_up(const struct hs_profile *profile, struct hs_rss_trend *trend)
 {
-    struct hs_rss_readings *of = calloc(trend->process_count, sizeof(of[0]));
+    struct hs_rss_readings *of = calloc((size_t)trend->process_count + 1, sizeof(of[0]));
     int err = of ? 0 : -ENOMEM;
     for (uint32_t i = 0; i < trend->process_count && err == 0; i++) {
         struct hs_rss_process *process = &trend->processes[i];
