@@ -11,10 +11,13 @@
 #include <unistd.h>
 
 #include "collect/ledger/mmap_blocks.h"
+#include "collect/ledger/owned_blocks.h"
+#include "collect/ledger/residency.h"
 #include "collect/region/capture.h"
 #include "region_writer.h"
 
 #define PATCHES_MAX 64U
+#define OWNED_BYTES (UINT64_C(1) << 30)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -57,6 +60,27 @@ static void read_mapped(const struct hs_region *region)
     hs_mmap_blocks_deinit(&blocks);
 }
 
+/* Blocks in a range of this process's own addresses, of which nothing is resident. */
+static void read_owned(const struct hs_region *region)
+{
+    static struct hs_heap_v2 heaps[HS_REGION_HEAPS];
+    struct hs_ledger_blocks blocks = { 0 };
+    struct hs_owned_ranges owned = { 0 };
+    const struct hs_owned_range range = { 1, OWNED_BYTES, HS_LEDGER_ALLOCATOR, "" };
+    int pagemap_fd = hs_residency_open(getpid());
+    if (pagemap_fd >= 0 && hs_owned_ranges_add(&owned, &range) == 0 &&
+        hs_owned_ranges_settle(&owned) == 0 && hs_region_read_heaps(region, heaps) >= 0) {
+        (void)hs_owned_blocks_read(region, heaps, pagemap_fd, &owned, &blocks);
+        if (blocks.bytes > OWNED_BYTES || !(blocks.variance >= 0)) {
+            abort();
+        }
+    }
+    hs_owned_ranges_deinit(&owned);
+    if (pagemap_fd >= 0) {
+        close(pagemap_fd);
+    }
+}
+
 static void capture(const struct region_writer *w, bool is_dead)
 {
     struct hs_region region;
@@ -71,6 +95,7 @@ static void capture(const struct region_writer *w, bool is_dead)
         hs_snapshot_free(snap);
     }
     read_mapped(&region);
+    read_owned(&region);
     hs_region_close(&region);
 }
 

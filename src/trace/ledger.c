@@ -49,6 +49,15 @@ bool hs_ledger_is_explained(uint32_t kind, bool has_name)
     }
 }
 
+void hs_ledger_blocks_add(struct hs_ledger_blocks *sum, const struct hs_ledger_blocks *more)
+{
+    sum->bytes += more->bytes;
+    sum->sampled_bytes += more->sampled_bytes;
+    sum->variance += more->variance;
+    sum->weight_bytes =
+        more->weight_bytes > sum->weight_bytes ? more->weight_bytes : sum->weight_bytes;
+}
+
 struct hs_ledger *hs_ledger_copy(const struct hs_ledger *ledger)
 {
     struct hs_ledger *copy = malloc(sizeof(*copy));

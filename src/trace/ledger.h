@@ -43,12 +43,22 @@ enum hs_ledger_kind {
     HS_LEDGER_KIND_N,
 };
 
+/* What of an allocator's resident memory is in recorded live blocks, as the program asked for them;
+ * the rest is free, tables, rounding, and blocks from before the recording. */
+struct hs_ledger_blocks {
+    double bytes;         /* an estimate, if any is sampled: it can be more than what is resident */
+    double sampled_bytes; /* of these */
+    double variance;      /* of sampled_bytes */
+    double weight_bytes;  /* the most that one sample stands for */
+};
+
 struct hs_ledger_line {
     uint32_t kind;       /* enum hs_ledger_kind */
     char *name;          /* "": it has none */
     uint64_t count;      /* of chunks, threads or mappings */
     uint64_t size_bytes; /* resident or not */
     uint64_t rss_bytes, pss_bytes, swap_bytes;
+    struct hs_ledger_blocks blocks; /* of HS_LEDGER_ALLOCATOR; else 0 */
 };
 
 /* A stack that mapped memory, of those of the line HS_LEDGER_MMAP. */
@@ -96,6 +106,9 @@ const char *hs_ledger_kind_key(uint32_t kind);
  * not know.
  */
 bool hs_ledger_is_explained(uint32_t kind, bool has_name);
+
+/* Adds blocks whose samples are different ones. */
+void hs_ledger_blocks_add(struct hs_ledger_blocks *sum, const struct hs_ledger_blocks *more);
 
 /* Returns a copy, or NULL: there is no memory. */
 struct hs_ledger *hs_ledger_copy(const struct hs_ledger *ledger);

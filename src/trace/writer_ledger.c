@@ -8,8 +8,9 @@
 
 #include "rt/base.h"
 
-#define COLUMN_COUNT       6U /* of which `kind` has narrower numbers */
-#define STACK_COLUMN_COUNT 5U
+#define COLUMN_COUNT        6U /* of which `kind` has narrower numbers */
+#define STACK_COLUMN_COUNT  5U
+#define BLOCKS_COLUMN_COUNT 4U
 
 static int fill(const struct hs_ledger *ledger, bool is_rss_peak, Hs__Pb__HsLedger *out,
                 uint64_t **ret_numbers, char ***ret_names)
@@ -64,6 +65,34 @@ static int fill(const struct hs_ledger *ledger, bool is_rss_peak, Hs__Pb__HsLedg
     return 0;
 }
 
+/* Fills in what of the lines is in blocks, unless nothing is. */
+static int fill_blocks(const struct hs_ledger *ledger, Hs__Pb__HsLedger *out, double **ret_numbers)
+{
+    size_t count = ledger->line_count;
+    bool has_any = false;
+    double *numbers = calloc(count * BLOCKS_COLUMN_COUNT + 1, sizeof(numbers[0]));
+    *ret_numbers = numbers;
+    if (!numbers) {
+        return -ENOMEM;
+    }
+    out->blocks_bytes = numbers;
+    out->blocks_sampled_bytes = numbers + count;
+    out->blocks_variance = numbers + 2 * count;
+    out->blocks_weight_bytes = numbers + 3 * count;
+    for (size_t i = 0; i < count; i++) {
+        const struct hs_ledger_blocks *blocks = &ledger->lines[i].blocks;
+        out->blocks_bytes[i] = blocks->bytes;
+        out->blocks_sampled_bytes[i] = blocks->sampled_bytes;
+        out->blocks_variance[i] = blocks->variance;
+        out->blocks_weight_bytes[i] = blocks->weight_bytes;
+        has_any |= blocks->bytes > 0 || blocks->weight_bytes > 0;
+    }
+    size_t written = has_any ? count : 0;
+    out->n_blocks_bytes = out->n_blocks_sampled_bytes = written;
+    out->n_blocks_variance = out->n_blocks_weight_bytes = written;
+    return 0;
+}
+
 /* Fills in the stacks. Those that the snapshot does not have are left out. */
 static int fill_stacks(const struct hs_writer_dump *dump, const struct hs_ledger *ledger,
                        Hs__Pb__HsLedger *out, uint64_t **ret_numbers)
@@ -113,6 +142,8 @@ int hs_writer_ledgers_fill(const struct hs_writer_dump *dump, struct hs_ledger_p
             r = r < 0 ? r
                       : fill_stacks(dump, ledgers[i], &packets->ledgers[i],
                                     &packets->stack_numbers[i]);
+            r = r < 0 ? r
+                      : fill_blocks(ledgers[i], &packets->ledgers[i], &packets->block_numbers[i]);
             if (r < 0) {
                 return r;
             }
@@ -129,5 +160,6 @@ void hs_ledger_packets_deinit(struct hs_ledger_packets *packets)
         free(packets->numbers[i]);
         free(packets->names[i]);
         free(packets->stack_numbers[i]);
+        free(packets->block_numbers[i]);
     }
 }

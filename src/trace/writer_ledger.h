@@ -17,6 +17,7 @@ struct hs_ledger_packets {
     uint64_t *numbers[2]; /* columns, one behind the other */
     char **names[2];
     uint64_t *stack_numbers[2]; /* as numbers */
+    double *block_numbers[2];   /* as numbers */
     struct hs_pin_packet pins;
 };
 

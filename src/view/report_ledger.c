@@ -80,6 +80,19 @@ static void add_row(struct ledger *ledger, const struct hs_ledger_sum *sum,
     hs_table_cell(table, "%s", text);
 }
 
+/* Writes " (1.20 MiB ±70 KiB in recorded live blocks)" of an allocator. */
+static void write_blocks(const struct ledger *ledger, const struct hs_ledger_sum *line,
+                         struct hs_buf *text)
+{
+    struct hs_figure figure = hs_ledger_blocks_figure(&line->blocks, line->rss_bytes);
+    char size[HS_HUMAN_BYTES], margin[HS_FORMAT_INTERVAL_BYTES];
+    if (line->blocks.bytes > 0) {
+        hs_report_margin(ledger->report, margin, false, &figure);
+        hs_buf_printf(text, " (%s%s%s in recorded live blocks)", hs_human_bytes(size, figure.value),
+                      margin[0] ? " " : "", margin);
+    }
+}
+
 static void add_names(struct ledger *ledger, uint32_t kind)
 {
     const struct hs_ledger_sums *now = &ledger->now;
@@ -93,6 +106,7 @@ static void add_names(struct ledger *ledger, uint32_t kind)
         }
         hs_buf_str(&text, "    ");
         hs_report_write_on_line(&text, name, strlen(name));
+        write_blocks(ledger, line, &text);
         add_row(ledger, line, hs_ledger_sums_find(&ledger->peak, kind, line->name),
                 hs_buf_text(&text));
         hs_buf_deinit(&text);

@@ -14,6 +14,15 @@ static void write_bytes(struct hs_json *json, const struct hs_ledger_sum *sum)
     hs_json_kv_uint(json, "swap_bytes", sum->swap_bytes);
 }
 
+static void write_blocks(struct hs_json *json, const struct hs_ledger_sum *line)
+{
+    struct hs_ledger_ends ends = hs_ledger_blocks_ends(&line->blocks, line->rss_bytes);
+    hs_json_kv_double(json, "blocks_bytes",
+                      hs_ledger_blocks_figure(&line->blocks, line->rss_bytes).value);
+    hs_json_kv_double(json, "blocks_low_bytes", ends.low_bytes);
+    hs_json_kv_double(json, "blocks_high_bytes", ends.high_bytes);
+}
+
 static void write_lines(const struct hs_profile *p, struct hs_json *json,
                         const struct hs_ledger_sums *sums)
 {
@@ -30,6 +39,9 @@ static void write_lines(const struct hs_profile *p, struct hs_json *json,
         write_bytes(json, line);
         hs_json_kv_uint(json, "size_bytes", line->size_bytes);
         hs_json_kv_uint(json, "count", line->count);
+        if (line->blocks.bytes > 0 || line->blocks.weight_bytes > 0) {
+            write_blocks(json, line);
+        }
         hs_json_close(json, '}');
     }
     hs_json_close(json, ']');

@@ -25,9 +25,9 @@ def child_of(pid):
 
 
 @contextlib.contextmanager
-def recorded(dist, folder, args, is_ready=None, **env):
+def recorded(dist, folder, args, is_ready=None, options=(), **env):
     """A program that `heapscope run` has started, and that prints "ready", unless is_ready tells."""
-    command = [dist / "bin" / "heapscope", "run", "-q", "-o", folder / "run.pftrace", "--", *args]
+    command = [dist / "bin" / "heapscope", "run", "-q", "-o", folder / "run.pftrace", *map(str, options), "--", *args]
     output = subprocess.DEVNULL if is_ready else subprocess.PIPE
     with subprocess.Popen(command, env=clean_env(**env), text=True, stdin=subprocess.PIPE, stdout=output,
                           stderr=subprocess.DEVNULL) as process:

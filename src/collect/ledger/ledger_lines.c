@@ -256,6 +256,7 @@ static void add_line(void *to, void *from)
     sum->rss_bytes += line->rss_bytes;
     sum->pss_bytes += line->pss_bytes;
     sum->swap_bytes += line->swap_bytes;
+    hs_ledger_blocks_add(&sum->blocks, &line->blocks);
     free(line->name);
 }
 

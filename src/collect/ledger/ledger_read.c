@@ -287,9 +287,10 @@ static int claim_looked_up(struct reading *reading, const struct hs_mapping *map
 }
 
 /* Adds a line for what of the range is anonymous memory. */
-static int add_owned(struct reading *reading, const struct hs_owned_range *range)
+static int add_owned(struct reading *reading, const struct hs_owned_range *range,
+                     const struct hs_ledger_blocks *blocks)
 {
-    struct hs_ledger_line line = { .kind = range->kind, .count = 1 };
+    struct hs_ledger_line line = { .kind = range->kind, .count = 1, .blocks = *blocks };
     const struct hs_mapping *end = reading->space.items + reading->space.count;
     int r = 0;
     for (const struct hs_mapping *mapping = hs_address_space_from(&reading->space, range->start_va);
@@ -348,7 +349,7 @@ static int add_owners(struct reading *reading, struct hs_remote_window *window)
     r = r == 0 ? hs_range_owners_find(&search, &reading->owned) : r;
     for (size_t i = 0; i < reading->owned.count && r == 0; i++) {
         if (reading->owned.items[i].kind != HS_OWNED_ELSEWHERE) {
-            r = add_owned(reading, &reading->owned.items[i]);
+            r = add_owned(reading, &reading->owned.items[i], &search.blocks[i]);
         }
     }
     r = r == 0 ? add_stacks(reading, &blocks) : r;

@@ -11,6 +11,7 @@
 #include "collect/ledger/go_memory.h"
 #include "collect/ledger/jemalloc_memory.h"
 #include "collect/ledger/jvm_memory.h"
+#include "collect/ledger/owned_blocks.h"
 #include "collect/ledger/v8_memory.h"
 #include "rt/base.h"
 #include "trace/ledger.h"
@@ -63,6 +64,18 @@ static int find_allocators(const struct hs_range_search *search, struct hs_owned
     return hs_allocator_memory_find(&of, owned);
 }
 
+static int add_blocks(struct hs_range_search *search, const struct hs_owned_ranges *owned)
+{
+    search->blocks = calloc(owned->count + 1, sizeof(search->blocks[0]));
+    if (!search->blocks) {
+        return -ENOMEM;
+    }
+    int r = search->region ? hs_owned_blocks_read(search->region, search->heaps, search->pagemap_fd,
+                                                  owned, search->blocks)
+                           : 0;
+    return r == -ENOMEM ? r : 0; /* the memory has its owner also without the records */
+}
+
 int hs_range_owners_find(struct hs_range_search *search, struct hs_owned_ranges *owned)
 {
     static int (*const searches[])(const struct hs_range_search *, struct hs_owned_ranges *) = {
@@ -77,11 +90,13 @@ int hs_range_owners_find(struct hs_range_search *search, struct hs_owned_ranges 
         r = searches[i](search, owned);
         r = r == 0 ? hs_owned_ranges_settle(owned) : r;
     }
-    return r;
+    return r == 0 ? add_blocks(search, owned) : r;
 }
 
 void hs_range_search_deinit(struct hs_range_search *search)
 {
     free(search->heaps);
     search->heaps = NULL;
+    free(search->blocks);
+    search->blocks = NULL;
 }

@@ -18,6 +18,7 @@
 #include "collect/ledger/owned_ranges.h"
 #include "collect/ledger/remote_window.h"
 #include "collect/region/region_reader.h"
+#include "trace/ledger.h"
 
 struct hs_range_search {
     pid_t pid;
@@ -28,10 +29,12 @@ struct hs_range_search {
     bool is_glibc_used;                  /* the process has a heap of glibc's malloc */
     const struct hs_mmap_blocks *mapped; /* what is memory of the heap `mmap` */
     struct hs_heap_v2 *heaps;            /* NULL at first; found ranges point to their names */
+    struct hs_ledger_blocks *blocks;     /* NULL at first; then one for each settled range */
 };
 
-/* Adds what the searches find to `owned`, and settles it. The caller frees `search` when it no
+/* Adds what the searches find to `owned`, settles it, and adds up the recorded blocks of allocators
+ * in it. The caller frees `search` when it no
  * longer needs the names, also when this fails. */
 int hs_range_owners_find(struct hs_range_search *search, struct hs_owned_ranges *owned);
-/* Frees the heaps. */
+/* Frees the heaps and the sums of blocks. */
 void hs_range_search_deinit(struct hs_range_search *search);

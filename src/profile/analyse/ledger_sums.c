@@ -15,6 +15,7 @@ static void add(struct hs_ledger_sum *sum, const struct hs_ledger_sum *line)
     sum->rss_bytes += line->rss_bytes;
     sum->pss_bytes += line->pss_bytes;
     sum->swap_bytes += line->swap_bytes;
+    hs_ledger_blocks_add(&sum->blocks, &line->blocks);
 }
 
 static void add_line(void *sum, void *line)
@@ -32,6 +33,7 @@ static struct hs_ledger_sum sum_of(const struct hs_profile_ledger_line *line)
         .rss_bytes = line->rss_bytes,
         .pss_bytes = line->pss_bytes,
         .swap_bytes = line->swap_bytes,
+        .blocks = line->blocks,
     };
 }
 

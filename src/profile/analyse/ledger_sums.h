@@ -21,6 +21,7 @@ struct hs_ledger_sum {
     uint32_t name;  /* string id; 0 none */
     uint64_t count; /* of chunks, threads or mappings */
     uint64_t size_bytes, rss_bytes, pss_bytes, swap_bytes;
+    struct hs_ledger_blocks blocks;
 };
 
 struct hs_ledger_sums {

@@ -3,10 +3,8 @@
  */
 #include "profile/analyse/rss_advice.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "profile/analyse/heap_sums.h"
 #include "profile/model/margin.h"
 #include "rt/base.h"
 
@@ -17,8 +15,6 @@
 #define ARENAS_MIN 5U
 /* What M_TRIM_THRESHOLD and M_MMAP_THRESHOLD are until malloc raises them. */
 #define THRESHOLD_BYTES (UINT64_C(128) << 10)
-/* Blocks and a ledger with so much time between them are taken for those of one moment. */
-#define SAME_MOMENT_NS UINT64_C(100000000)
 
 static bool is_large(const struct hs_ledger_sums *sums, uint64_t bytes)
 {
@@ -45,48 +41,28 @@ static bool are_pieces_large(const struct hs_ledger_sums *sums)
     return is_large(sums, binned->rss_bytes) && binned->rss_bytes / THRESHOLD_BYTES > binned->count;
 }
 
-/* All blocks of malloc that are live in the selected processes; -1: unknown. */
-static double live_bytes(const struct hs_selection *selection)
-{
-    struct hs_heap_sum *heaps;
-    uint32_t count;
-    double bytes = -1;
-    if (hs_heap_sums_of(selection, &heaps, &count) < 0) {
-        return -1;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        if (strcmp(hs_profile_string(selection->profile, heaps[i].name), HS_PROFILE_HEAP_MALLOC) ==
-            0) {
-            bytes = hs_figure_of(&heaps[i].live, false).value;
-        }
-    }
-    free(heaps);
-    return bytes;
-}
-
-/* Is one process selected, of which all blocks are known as they were when its ledger was read? */
-static bool is_live_known(const struct hs_selection *selection, const struct hs_ledger_sums *sums)
+static bool are_from_startup(const struct hs_selection *selection)
 {
     const struct hs_profile *p = selection->profile;
-    if (selection->dump_count != 1 || sums->process_count != 1) {
-        return false;
+    for (uint32_t i = 0; i < selection->dump_count; i++) {
+        if (!p->processes[p->dumps[selection->dumps[i]].process].is_from_startup) {
+            return false;
+        }
     }
-    const struct hs_profile_dump *dump = &p->dumps[selection->dumps[0]];
-    uint64_t by_ns = dump->time_ns > sums->time_last_ns ? dump->time_ns - sums->time_last_ns
-                                                        : sums->time_last_ns - dump->time_ns;
-    return p->processes[dump->process].is_from_startup && by_ns < SAME_MOMENT_NS;
+    return true;
 }
 
-/* What jemalloc has resident beyond the live blocks. */
+/* What jemalloc has resident beyond the live blocks, if all of these are known. */
 static uint64_t jemalloc_free_bytes(const struct hs_selection *selection,
                                     const struct hs_ledger_sums *sums)
 {
-    for (uint32_t i = 0; i < sums->line_count && is_live_known(selection, sums); i++) {
+    for (uint32_t i = 0; i < sums->line_count && are_from_startup(selection); i++) {
         const struct hs_ledger_sum *line = &sums->lines[i];
         const char *name = hs_profile_string(selection->profile, line->name);
-        if (line->kind == HS_LEDGER_ALLOCATOR && strcmp(name, "jemalloc") == 0) {
-            double live = live_bytes(selection), rss = (double)line->rss_bytes;
-            return live >= 0 && rss > live ? (uint64_t)(rss - live) : 0;
+        if (line->kind == HS_LEDGER_ALLOCATOR && strcmp(name, "jemalloc") == 0 &&
+            line->blocks.bytes > 0) {
+            return line->rss_bytes -
+                   (uint64_t)hs_ledger_blocks_figure(&line->blocks, line->rss_bytes).value;
         }
     }
     return 0;

@@ -138,3 +138,24 @@ struct hs_figure hs_figure_of(const struct hs_amount *amount, bool is_count)
         .peak_lean = bytes.peak_lean * each,
     };
 }
+
+struct hs_figure hs_ledger_blocks_figure(const struct hs_ledger_blocks *blocks, uint64_t rss_bytes)
+{
+    return (struct hs_figure){
+        .value = fmin(blocks->bytes, (double)rss_bytes),
+        .sampled = fmin(blocks->sampled_bytes, (double)rss_bytes),
+        .var = blocks->variance,
+        .weight = blocks->weight_bytes,
+    };
+}
+
+struct hs_ledger_ends hs_ledger_blocks_ends(const struct hs_ledger_blocks *blocks,
+                                            uint64_t rss_bytes)
+{
+    struct hs_figure figure = hs_ledger_blocks_figure(blocks, UINT64_MAX);
+    struct hs_margin margin = hs_margin_of(&figure);
+    return (struct hs_ledger_ends){
+        .low_bytes = fmin(fmax(figure.value - margin.below, 0), (double)rss_bytes),
+        .high_bytes = fmin(figure.value + margin.above, (double)rss_bytes),
+    };
+}

@@ -60,6 +60,14 @@ void hs_margin_split(struct hs_amount *amount, uint64_t interval_bytes);
 /* The figure of an amount: its objects (is_count) or its bytes. */
 struct hs_figure hs_figure_of(const struct hs_amount *amount, bool is_count);
 
+/* What of an allocator's resident memory is in recorded live blocks, at most all of it. */
+struct hs_figure hs_ledger_blocks_figure(const struct hs_ledger_blocks *blocks, uint64_t rss_bytes);
+/* The ends of its 95 % interval. */
+struct hs_ledger_ends {
+    double low_bytes, high_bytes;
+};
+struct hs_ledger_ends hs_ledger_blocks_ends(const struct hs_ledger_blocks *blocks,
+                                            uint64_t rss_bytes);
 /*
  * The margin, in either direction, of a sum in which each figure counts with a factor of its own,
  * up to `weight` / (what one sample of the figure stands for). `var` is the variance of the sum.

@@ -4,6 +4,7 @@
 #include "profile/read/load_ledger.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "profile/model/builder.h"
@@ -15,6 +16,11 @@
 static uint64_t number(const uint64_t *column, size_t count, size_t i)
 {
     return i < count ? column[i] : 0;
+}
+
+static double real_number(const double *column, size_t count, size_t i)
+{
+    return i < count && isfinite(column[i]) && column[i] > 0 ? column[i] : 0;
 }
 
 static void set_line(struct hs_load *load, const Hs__Pb__HsLedger *from, size_t i,
@@ -29,6 +35,14 @@ static void set_line(struct hs_load *load, const Hs__Pb__HsLedger *from, size_t 
         .rss_bytes = number(from->line_rss_bytes, from->n_line_rss_bytes, i),
         .pss_bytes = number(from->line_pss_bytes, from->n_line_pss_bytes, i),
         .swap_bytes = number(from->line_swap_bytes, from->n_line_swap_bytes, i),
+        .blocks = {
+            .bytes = real_number(from->blocks_bytes, from->n_blocks_bytes, i),
+            .sampled_bytes =
+                real_number(from->blocks_sampled_bytes, from->n_blocks_sampled_bytes, i),
+            .variance = real_number(from->blocks_variance, from->n_blocks_variance, i),
+            .weight_bytes =
+                real_number(from->blocks_weight_bytes, from->n_blocks_weight_bytes, i),
+        },
     };
 }
 

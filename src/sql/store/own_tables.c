@@ -377,17 +377,24 @@ static void add_ledger(struct hs_sql_store *store, const struct hs_profile *p, u
     int64_t changed_bytes = (int64_t)ledger->rss_bytes;
     for (uint32_t i = 0; i < ledger->lines_n; i++) {
         const struct hs_profile_ledger_line *line = &p->ledger_lines[ledger->line_first + i];
+        const struct hs_ledger_blocks *blocks = &line->blocks;
+        struct hs_ledger_ends ends = hs_ledger_blocks_ends(blocks, line->rss_bytes);
+        bool has_blocks = blocks->bytes > 0 || blocks->weight_bytes > 0;
         HS_SQL_ADD(store, HS_SQL_OWN_LEDGER, dump, is_rss_peak, (int64_t)ledger->time_ns,
                    hs_sql_store_str(store, hs_ledger_kind_key(line->kind)),
                    text_of(store, p, line->name), (int64_t)line->count, (int64_t)line->size_bytes,
                    (int64_t)line->rss_bytes, (int64_t)line->pss_bytes, (int64_t)line->swap_bytes,
-                   hs_ledger_is_explained(line->kind, line->name != 0));
+                   hs_ledger_is_explained(line->kind, line->name != 0),
+                   has_blocks ? hs_rows_real(hs_ledger_blocks_figure(blocks, line->rss_bytes).value)
+                              : HS_ROWS_NULL,
+                   has_blocks ? hs_rows_real(ends.low_bytes) : HS_ROWS_NULL,
+                   has_blocks ? hs_rows_real(ends.high_bytes) : HS_ROWS_NULL);
         changed_bytes = hs_saturate_subtract(changed_bytes, (int64_t)line->rss_bytes);
     }
     if (changed_bytes != 0) {
         HS_SQL_ADD(store, HS_SQL_OWN_LEDGER, dump, is_rss_peak, (int64_t)ledger->time_ns,
                    hs_sql_store_str(store, "changed"), text_of(store, p, 0), 0, 0, changed_bytes, 0,
-                   0, false);
+                   0, false, HS_ROWS_NULL, HS_ROWS_NULL, HS_ROWS_NULL);
     }
 }
 

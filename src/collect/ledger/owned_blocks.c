@@ -1,0 +1,148 @@
+/*
+ * Adds up recorded blocks in the memory of allocators: see owned_blocks.h.
+ */
+#include "collect/ledger/owned_blocks.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/ledger/residency.h"
+#include "collect/region/live_records.h"
+
+/* The memory of an allocator. */
+struct place {
+    uint64_t start_va, end_va;
+    struct hs_residency residency;
+    struct hs_ledger_blocks *blocks;
+};
+
+struct search {
+    struct place *places; /* by address */
+    size_t count;
+    bool is_left_out[HS_REGION_HEAPS];
+    uint64_t interval_bytes[HS_REGION_INTERVALS]; /* 0: unknown */
+};
+
+static int find_places(struct search *search, int pagemap_fd, const struct hs_owned_ranges *owned,
+                       struct hs_ledger_blocks *blocks)
+{
+    search->places = calloc(owned->count + 1, sizeof(search->places[0]));
+    if (!search->places) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < owned->count; i++) {
+        const struct hs_owned_range *range = &owned->items[i];
+        struct place *place = &search->places[search->count];
+        if (range->kind != HS_LEDGER_ALLOCATOR) {
+            continue;
+        }
+        *place = (struct place){ .start_va = range->start_va,
+                                 .end_va = range->end_va,
+                                 .blocks = &blocks[i] };
+        int r = hs_residency_read(pagemap_fd, range->start_va, range->end_va, &place->residency);
+        if (r < 0 && r != -EFBIG) {
+            return r;
+        }
+        search->count += r == 0 ? 1 : 0;
+    }
+    return 0;
+}
+
+static struct place *find_place(const struct search *search, uint64_t va)
+{
+    size_t low = 0, high = search->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (search->places[middle].end_va <= va) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < search->count && search->places[low].start_va <= va ? &search->places[low] : NULL;
+}
+
+static void add(const struct search *search, const struct hs_live_record *live, struct place *place)
+{
+    struct hs_ledger_blocks *blocks = place->blocks;
+    unsigned hits = HS_RECORD_HITS(live->word), interval = HS_RECORD_INTERVAL(live->word);
+    uint64_t room_bytes = place->end_va - live->va;
+    uint64_t size_bytes = live->size_bytes < room_bytes ? live->size_bytes : room_bytes;
+    double resident_bytes =
+        (double)hs_residency_bytes(&place->residency, live->va, live->va + size_bytes);
+    if (live->size_bytes == 0) {
+        return;
+    }
+    if (hits == 0) {
+        blocks->bytes += resident_bytes;
+    } else if (interval < HS_REGION_INTERVALS) {
+        double weight_bytes =
+            (double)search->interval_bytes[interval] * resident_bytes / (double)live->size_bytes;
+        blocks->bytes += hits * weight_bytes;
+        blocks->sampled_bytes += hits * weight_bytes;
+        blocks->variance += hits * weight_bytes * weight_bytes;
+    }
+}
+
+static int add_all(const struct search *search, const struct hs_region *region)
+{
+    struct hs_live_records records;
+    struct hs_live_record live;
+    int r = hs_live_records_open(region, &records);
+    for (uint64_t i = 0; r == 0 && i < records.records.count; i++) {
+        if (hs_live_record_view(&records, i, &live) &&
+            !search->is_left_out[hs_live_records_heap_of(&records, live.stack_id)]) {
+            struct place *place = find_place(search, live.va);
+            if (place) {
+                add(search, &live, place);
+            }
+        }
+    }
+    hs_live_records_close(&records);
+    return r;
+}
+
+static void take_heaps(struct search *search, const struct hs_heap_v2 *heaps)
+{
+    for (unsigned i = 0; i < HS_REGION_HEAPS; i++) {
+        search->is_left_out[i] =
+            i > 0 && ((heaps[i].flags & HS_HEAP_CARVED) ||
+                      strncmp(heaps[i].name, HS_HEAP_NAME_MMAP, sizeof(heaps[i].name)) == 0);
+    }
+}
+
+/* A block that no sample hit is in no sum, so the widest interval is a part of each. */
+static void take_intervals(struct search *search, const struct hs_region_header_v2 *header)
+{
+    double widest_bytes = 0;
+    for (uint32_t i = 1; i < header->interval_count && i < HS_REGION_INTERVALS; i++) {
+        uint64_t bytes = header->interval_bytes[i];
+        search->interval_bytes[i] = bytes;
+        widest_bytes = bytes > 1 && (double)bytes > widest_bytes ? (double)bytes : widest_bytes;
+    }
+    for (size_t i = 0; i < search->count; i++) {
+        search->places[i].blocks->weight_bytes = widest_bytes;
+    }
+}
+
+int hs_owned_blocks_read(const struct hs_region *region, const struct hs_heap_v2 *heaps,
+                         int pagemap_fd, const struct hs_owned_ranges *owned,
+                         struct hs_ledger_blocks *ret_blocks)
+{
+    struct search search = { 0 };
+    struct hs_region now = *region; /* its counts as of now */
+    int r = find_places(&search, pagemap_fd, owned, ret_blocks);
+    r = r == 0 && search.count > 0 ? hs_region_refresh(&now) : r;
+    if (r == 0 && search.count > 0) {
+        take_heaps(&search, heaps);
+        take_intervals(&search, &now.header);
+        r = add_all(&search, &now);
+    }
+    for (size_t i = 0; i < search.count; i++) {
+        hs_residency_deinit(&search.places[i].residency);
+    }
+    free(search.places);
+    return r;
+}
