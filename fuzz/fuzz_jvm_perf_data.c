@@ -33,18 +33,24 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct hs_jvm_perf_data perf;
     struct hs_address_space space;
+    struct hs_mapping_rows rows;
+    const struct hs_jvm_spaces none = { 0 };
     struct hs_owned_ranges owned = { 0 };
     uint8_t *bytes = malloc(size ? size : 1);
     if (!bytes || hs_address_space_parse(maps, sizeof(maps) - 1, &space) < 0) {
         free(bytes);
         return 0;
     }
+    if (hs_mapping_rows_init(&space, &rows) < 0) {
+        abort();
+    }
     memcpy(bytes, data, size);
     if (hs_jvm_perf_data_parse(bytes, size, &perf) &&
-        hs_jvm_memory_match(&perf, &space, &owned) == 0 && hs_owned_ranges_settle(&owned) == 0) {
+        hs_jvm_memory_match(&perf, &none, &rows, &owned) == 0) {
         check_ranges(&owned, &space);
     }
     hs_owned_ranges_deinit(&owned);
+    hs_mapping_rows_deinit(&rows);
     hs_address_space_deinit(&space);
     free(bytes);
     return 0;

@@ -39,10 +39,13 @@ static const char jvm_maps[] = "687400000-68f200000 rw-p 00000000 00:00 0 \n"
 static struct hs_owned_ranges match_in(const char *maps, const struct hs_jvm_perf_data *data)
 {
     struct hs_address_space space;
+    struct hs_mapping_rows rows;
+    const struct hs_jvm_spaces none = { 0 };
     struct hs_owned_ranges owned = { 0 };
     assert_int_equal(hs_address_space_parse(maps, strlen(maps), &space), 0);
-    assert_int_equal(hs_jvm_memory_match(data, &space, &owned), 0);
-    assert_int_equal(hs_owned_ranges_settle(&owned), 0);
+    assert_int_equal(hs_mapping_rows_init(&space, &rows), 0);
+    assert_int_equal(hs_jvm_memory_match(data, &none, &rows, &owned), 0);
+    hs_mapping_rows_deinit(&rows);
     hs_address_space_deinit(&space);
     return owned;
 }

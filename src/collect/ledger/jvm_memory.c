@@ -25,28 +25,10 @@ static const char heap_name[] = "JVM heap";
 static const char classes_name[] = "JVM class space";
 static const char metaspace_name[] = "JVM metaspace";
 static const char code_name[] = "JVM compiled code";
-
-struct rows {
-    const struct hs_address_space *space;
-    uint64_t *end_va; /* for each mapping: where the row of adjoining ones ends that it is in */
-};
-
-static int find_rows(const struct hs_address_space *space, struct rows *ret_rows)
-{
-    *ret_rows = (struct rows){ space, malloc((space->count + 1) * sizeof(ret_rows->end_va[0])) };
-    if (!ret_rows->end_va) {
-        return -ENOMEM;
-    }
-    for (size_t i = space->count; i > 0; i--) {
-        const struct hs_mapping *mapping = &space->items[i - 1];
-        bool is_last = i == space->count || mapping[1].start_va != mapping->end_va;
-        ret_rows->end_va[i - 1] = is_last ? mapping->end_va : ret_rows->end_va[i];
-    }
-    return 0;
-}
+static const char other_name[] = "JVM internal memory";
 
 /* Does a mapping end exactly `bytes` behind the start of mapping `i`, with no hole before? */
-static bool is_row(const struct rows *rows, size_t i, uint64_t bytes)
+static bool is_row(const struct hs_mapping_rows *rows, size_t i, uint64_t bytes)
 {
     const struct hs_mapping *first = &rows->space->items[i];
     if (bytes == 0 || bytes > rows->end_va[i] - first->start_va) {
@@ -64,7 +46,7 @@ static int add(struct hs_owned_ranges *owned, const char *name, uint64_t start_v
 
 /* What can be accessed of private anonymous memory in [start_va, end_va). `*ret_is_pure`: nothing
  * else is there. */
-static uint64_t committed_bytes(const struct rows *rows, size_t i, uint64_t end_va,
+static uint64_t committed_bytes(const struct hs_mapping_rows *rows, size_t i, uint64_t end_va,
                                 bool *ret_is_pure)
 {
     uint64_t bytes = 0;
@@ -78,7 +60,8 @@ static uint64_t committed_bytes(const struct rows *rows, size_t i, uint64_t end_
     return bytes;
 }
 
-static bool may_begin(const struct rows *rows, const struct hs_owned_ranges *owned, size_t i)
+static bool may_begin(const struct hs_mapping_rows *rows, const struct hs_owned_ranges *owned,
+                      size_t i)
 {
     const struct hs_mapping *mapping = &rows->space->items[i];
     return hs_mapping_is_plain(rows->space, mapping) && !mapping->is_executable &&
@@ -89,7 +72,7 @@ static bool may_begin(const struct rows *rows, const struct hs_owned_ranges *own
 
 /* Collectors with regions publish the whole heap as the most that a generation can be, and some
  * bytes more, so that it is no number of pages; others divide it. */
-static int add_heap(const struct hs_jvm_perf_data *data, const struct rows *rows,
+static int add_heap(const struct hs_jvm_perf_data *data, const struct hs_mapping_rows *rows,
                     struct hs_owned_ranges *owned)
 {
     const uint64_t *most = data->generation_max_bytes;
@@ -118,7 +101,7 @@ static bool may_be_now(uint64_t bytes, uint64_t published_bytes)
            bytes - published_bytes <= published_bytes / 4 + (UINT64_C(2) << 20);
 }
 
-static int add_class_space(const struct hs_jvm_perf_data *data, const struct rows *rows,
+static int add_class_space(const struct hs_jvm_perf_data *data, const struct hs_mapping_rows *rows,
                            struct hs_owned_ranges *owned)
 {
     uint64_t reserved_bytes = data->class_space_max_bytes;
@@ -135,8 +118,8 @@ static int add_class_space(const struct hs_jvm_perf_data *data, const struct row
     return 0;
 }
 
-static bool is_node(const struct rows *rows, const struct hs_owned_ranges *owned, size_t i,
-                    uint64_t *ret_committed_bytes)
+static bool is_node(const struct hs_mapping_rows *rows, const struct hs_owned_ranges *owned,
+                    size_t i, uint64_t *ret_committed_bytes)
 {
     uint64_t start_va = rows->space->items[i].start_va;
     bool is_pure = false;
@@ -148,7 +131,7 @@ static bool is_node(const struct rows *rows, const struct hs_owned_ranges *owned
 }
 
 /* All rows that could be pieces of the metaspace are, if together they are as large. */
-static int add_metaspace(const struct hs_jvm_perf_data *data, const struct rows *rows,
+static int add_metaspace(const struct hs_jvm_perf_data *data, const struct hs_mapping_rows *rows,
                          struct hs_owned_ranges *owned)
 {
     uint64_t sum_bytes = 0, bytes;
@@ -173,7 +156,7 @@ static int add_metaspace(const struct hs_jvm_perf_data *data, const struct rows 
 
 /* --- compiled code ---------------------------------------------------------------------------- */
 
-static int add_code(const struct rows *rows, struct hs_owned_ranges *owned)
+static int add_code(const struct hs_mapping_rows *rows, struct hs_owned_ranges *owned)
 {
     int r = 0;
     for (size_t i = 0; i < rows->space->count && r == 0; i++) {
@@ -186,21 +169,61 @@ static int add_code(const struct rows *rows, struct hs_owned_ranges *owned)
     return r;
 }
 
+/* --- what the JVM's objects describe ---------------------------------------------------------- */
+
+static const char *name_of(const struct hs_jvm_perf_data *data, const struct hs_jvm_space *space)
+{
+    static const char *const names[] = {
+        [HS_JVM_SPACE_HEAP] = heap_name,
+        [HS_JVM_SPACE_METASPACE] = metaspace_name,
+        [HS_JVM_SPACE_CLASSES] = classes_name,
+        [HS_JVM_SPACE_OTHER] = other_name,
+    };
+    bool is_classes = space->kind == HS_JVM_SPACE_METASPACE &&
+                      space->end_va - space->start_va == data->class_space_max_bytes;
+    return is_classes ? classes_name : names[space->kind];
+}
+
+/* What an object does not say what it is for can be a part of the heap or of compiled code, so it
+ * comes last. */
+static int add_spaces(const struct hs_jvm_perf_data *data, const struct hs_jvm_spaces *spaces,
+                      bool has_purpose, struct hs_owned_ranges *owned)
+{
+    int r = 0;
+    for (size_t i = 0; i < spaces->count && r == 0; i++) {
+        const struct hs_jvm_space *space = &spaces->items[i];
+        if ((space->kind != HS_JVM_SPACE_OTHER) == has_purpose) {
+            r = add(owned, name_of(data, space), space->start_va, space->end_va);
+        }
+    }
+    return r == 0 ? hs_owned_ranges_settle(owned) : r;
+}
+
+static bool has_kind(const struct hs_jvm_spaces *spaces, enum hs_jvm_space_kind kind)
+{
+    bool is_found = false;
+    for (size_t i = 0; i < spaces->count; i++) {
+        is_found = is_found || spaces->items[i].kind == kind;
+    }
+    return is_found;
+}
+
 /* --- the whole -------------------------------------------------------------------------------- */
 
-int hs_jvm_memory_match(const struct hs_jvm_perf_data *data, const struct hs_address_space *space,
-                        struct hs_owned_ranges *owned)
+int hs_jvm_memory_match(const struct hs_jvm_perf_data *data, const struct hs_jvm_spaces *spaces,
+                        const struct hs_mapping_rows *rows, struct hs_owned_ranges *owned)
 {
-    struct rows rows;
-    int r = find_rows(space, &rows);
-    r = r == 0 ? add_code(&rows, owned) : r;
-    r = r == 0 ? add_heap(data, &rows, owned) : r;
+    int r = add_code(rows, owned);
+    r = r == 0 ? add_spaces(data, spaces, true, owned) : r;
+    r = r == 0 && !has_kind(spaces, HS_JVM_SPACE_HEAP) ? add_heap(data, rows, owned) : r;
     r = r == 0 ? hs_owned_ranges_settle(owned) : r; /* the heap is no piece of the metaspace */
-    r = r == 0 ? add_class_space(data, &rows, owned) : r;
-    r = r == 0 ? hs_owned_ranges_settle(owned) : r;
-    r = r == 0 ? add_metaspace(data, &rows, owned) : r;
-    free(rows.end_va);
-    return r;
+    if (r == 0 && !has_kind(spaces, HS_JVM_SPACE_METASPACE)) {
+        r = add_class_space(data, rows, owned);
+        r = r == 0 ? hs_owned_ranges_settle(owned) : r;
+        r = r == 0 ? add_metaspace(data, rows, owned) : r;
+        r = r == 0 ? hs_owned_ranges_settle(owned) : r;
+    }
+    return r == 0 ? add_spaces(data, spaces, false, owned) : r;
 }
 
 /* Without such a file, the figures stay 0. */
@@ -219,8 +242,25 @@ static int read_perf_data(const struct hs_remote_window *window, const struct hs
     return 0;
 }
 
-int hs_jvm_memory_find(const struct hs_remote_window *window, const struct hs_address_space *space,
-                       struct hs_owned_ranges *owned)
+static int find(const struct hs_remote_window *window, int pagemap_fd,
+                const struct hs_address_space *space, const struct hs_jvm_perf_data *data,
+                struct hs_owned_ranges *owned)
+{
+    struct hs_mapping_rows rows;
+    struct hs_jvm_spaces spaces = { 0 };
+    int r = hs_mapping_rows_init(space, &rows);
+    if (r < 0) {
+        return r;
+    }
+    r = hs_jvm_spaces_find(window, pagemap_fd, &rows, owned, &spaces);
+    r = r == 0 ? hs_jvm_memory_match(data, &spaces, &rows, owned) : r;
+    hs_jvm_spaces_deinit(&spaces);
+    hs_mapping_rows_deinit(&rows);
+    return r;
+}
+
+int hs_jvm_memory_find(const struct hs_remote_window *window, int pagemap_fd,
+                       const struct hs_address_space *space, struct hs_owned_ranges *owned)
 {
     struct hs_jvm_perf_data data = { .metaspace_bytes = 0 };
     bool is_jvm = false;
@@ -233,5 +273,5 @@ int hs_jvm_memory_find(const struct hs_remote_window *window, const struct hs_ad
             r = read_perf_data(window, mapping, &data);
         }
     }
-    return r == 0 && is_jvm ? hs_jvm_memory_match(&data, space, owned) : r;
+    return r == 0 && is_jvm ? find(window, pagemap_fd, space, &data, owned) : r;
 }
