@@ -147,6 +147,8 @@ def test_without_daemon(dist, report, tmp_path):
                 with subprocess.Popen(["keeper", "-c", code], executable=PYTHON, env=clean_env()) as later:
                     try:
                         wait_until(lambda: is_recorded(dist, later.pid), "it was not noticed")
+                        if count == 2:
+                            wait_until(lambda: is_recorded(dist, before.pid), "the running one was not attached to")
                         err = end(run)
                         assert later.poll() is None
                     finally:
