@@ -13,14 +13,13 @@
 
 /* The memory of an allocator. */
 struct place {
-    uint64_t start_va, end_va;
     struct hs_residency residency;
     struct hs_ledger_blocks *blocks;
 };
 
 struct search {
-    struct place *places; /* by address */
-    size_t count;
+    struct hs_va_ranges ranges;
+    struct place *places; /* one for each range */
     bool is_left_out[HS_REGION_HEAPS];
     uint64_t interval_bytes[HS_REGION_INTERVALS]; /* 0: unknown */
 };
@@ -34,41 +33,30 @@ static int find_places(struct search *search, int pagemap_fd, const struct hs_ow
     }
     for (size_t i = 0; i < owned->count; i++) {
         const struct hs_owned_range *range = &owned->items[i];
-        struct place *place = &search->places[search->count];
+        struct place *place = &search->places[search->ranges.count];
         if (range->kind != HS_LEDGER_ALLOCATOR) {
             continue;
         }
-        *place = (struct place){ .start_va = range->start_va,
-                                 .end_va = range->end_va,
-                                 .blocks = &blocks[i] };
+        place->blocks = &blocks[i];
         int r = hs_residency_read(pagemap_fd, range->start_va, range->end_va, &place->residency);
         if (r < 0 && r != -EFBIG) {
             return r;
         }
-        search->count += r == 0 ? 1 : 0;
+        r = r == 0 ? hs_va_ranges_add(&search->ranges, range->start_va, range->end_va) : 0;
+        if (r < 0) {
+            hs_residency_deinit(&place->residency);
+            return r;
+        }
     }
     return 0;
 }
 
-static struct place *find_place(const struct search *search, uint64_t va)
+static void add(const struct search *search, const struct hs_live_record *live, size_t at)
 {
-    size_t low = 0, high = search->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (search->places[middle].end_va <= va) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < search->count && search->places[low].start_va <= va ? &search->places[low] : NULL;
-}
-
-static void add(const struct search *search, const struct hs_live_record *live, struct place *place)
-{
+    const struct place *place = &search->places[at];
     struct hs_ledger_blocks *blocks = place->blocks;
     unsigned hits = HS_RECORD_HITS(live->word), interval = HS_RECORD_INTERVAL(live->word);
-    uint64_t room_bytes = place->end_va - live->va;
+    uint64_t room_bytes = search->ranges.items[at].end_va - live->va;
     uint64_t size_bytes = live->size_bytes < room_bytes ? live->size_bytes : room_bytes;
     double resident_bytes =
         (double)hs_residency_bytes(&place->residency, live->va, live->va + size_bytes);
@@ -94,9 +82,9 @@ static int add_all(const struct search *search, const struct hs_region *region)
     for (uint64_t i = 0; r == 0 && i < records.records.count; i++) {
         if (hs_live_record_view(&records, i, &live) &&
             !search->is_left_out[hs_live_records_heap_of(&records, live.stack_id)]) {
-            struct place *place = find_place(search, live.va);
-            if (place) {
-                add(search, &live, place);
+            size_t at = hs_va_ranges_find(&search->ranges, live.va);
+            if (at < search->ranges.count) {
+                add(search, &live, at);
             }
         }
     }
@@ -122,7 +110,7 @@ static void take_intervals(struct search *search, const struct hs_region_header_
         search->interval_bytes[i] = bytes;
         widest_bytes = bytes > 1 && (double)bytes > widest_bytes ? (double)bytes : widest_bytes;
     }
-    for (size_t i = 0; i < search->count; i++) {
+    for (size_t i = 0; i < search->ranges.count; i++) {
         search->places[i].blocks->weight_bytes = widest_bytes;
     }
 }
@@ -134,15 +122,16 @@ int hs_owned_blocks_read(const struct hs_region *region, const struct hs_heap_v2
     struct search search = { 0 };
     struct hs_region now = *region; /* its counts as of now */
     int r = find_places(&search, pagemap_fd, owned, ret_blocks);
-    r = r == 0 && search.count > 0 ? hs_region_refresh(&now) : r;
-    if (r == 0 && search.count > 0) {
+    r = r == 0 && search.ranges.count > 0 ? hs_region_refresh(&now) : r;
+    if (r == 0 && search.ranges.count > 0) {
         take_heaps(&search, heaps);
         take_intervals(&search, &now.header);
         r = add_all(&search, &now);
     }
-    for (size_t i = 0; i < search.count; i++) {
+    for (size_t i = 0; i < search.ranges.count; i++) {
         hs_residency_deinit(&search.places[i].residency);
     }
     free(search.places);
+    hs_va_ranges_deinit(&search.ranges);
     return r;
 }
