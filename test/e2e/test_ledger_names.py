@@ -200,3 +200,11 @@ def test_memory_of_the_client(heapscope, report, dist, target, tmp_path):
     assert not [line for line in ledger["lines"] if line["kind"] == "data" and "libheapscope" in line["name"]]
     assert named(ledger, "anonymous").get("", 0) <= 64 << 10
     assert named(ledger, "mmap")[""] == 0
+
+
+def test_data_of_an_attached_client(heapscope, report, dist, target, tmp_path):
+    """It has mapped a page of the region in the middle of its zeroed data."""
+    need_ptrace()
+    with running([target("allocates"), "wait"]) as pid:
+        ledger = check(heapscope, report, dist, pid, tmp_path)
+    assert named(ledger, "anonymous").get("", 0) <= 20 << 10

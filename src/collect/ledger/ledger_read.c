@@ -219,22 +219,26 @@ static uint64_t zeroed_data_end(const struct reading *reading,
                : 0;
 }
 
-/* Adds a line for the zeroed data of each module. */
+/* Adds a line for the zeroed data of each module. It is in several mappings where the module has
+ * given pages of it other rights, or mapped a file there. */
 static int add_zeroed_data(struct reading *reading, const struct hs_remote_window *window)
 {
     const struct hs_mapping *first = NULL; /* of the module */
+    uint64_t data_end_va = 0;
     int r = 0;
     for (size_t i = 0; i < reading->space.count && r == 0; i++) {
         const struct hs_mapping *mapping = &reading->space.items[i];
+        bool is_behind = mapping->start_va >= data_end_va;
         if (mapping->inode != 0) {
-            first = mapping->file_off == 0 ? mapping : first;
+            first = is_behind && mapping->file_off == 0 ? mapping : first;
             continue;
         }
-        uint64_t end_va = first && !mapping->is_shared && mapping[-1].inode == first->inode &&
-                                  mapping[-1].end_va == mapping->start_va
-                              ? zeroed_data_end(reading, window, first)
-                              : 0;
-        end_va = end_va < mapping->end_va ? end_va : mapping->end_va;
+        if (is_behind) {
+            bool follows = first && mapping[-1].inode == first->inode &&
+                           mapping[-1].end_va == mapping->start_va;
+            data_end_va = follows ? zeroed_data_end(reading, window, first) : 0;
+        }
+        uint64_t end_va = data_end_va < mapping->end_va ? data_end_va : mapping->end_va;
         if (end_va > mapping->start_va) {
             struct hs_mapping_claim before = reading->claims[i];
             const struct hs_mapping_claim *after = &reading->claims[i];
@@ -254,7 +258,6 @@ static int add_zeroed_data(struct reading *reading, const struct hs_remote_windo
             };
             r = r < 0 ? r : hs_ledger_lines_add(&reading->lines, &line, is_recorder ? "" : path);
         }
-        first = NULL;
     }
     return r;
 }
