@@ -228,7 +228,8 @@ static void test_other_memory_at_gos_addresses(void **state)
     struct hs_address_space space;
     struct hs_owned_ranges owned = { 0 };
     assert_int_equal(hs_address_space_parse(maps, sizeof(maps) - 1, &space), 0);
-    assert_int_equal(hs_go_memory_find(getpid(), &space, &owned), 0);
+    const struct hs_go_search search = { .pid = getpid(), .pagemap_fd = -1, .space = &space };
+    assert_int_equal(hs_go_memory_find(&search, &owned), 0);
     assert_int_equal(owned.added_count, 0);
     hs_address_space_deinit(&space);
 }

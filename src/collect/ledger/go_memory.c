@@ -5,11 +5,13 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "collect/ledger/go_tables.h"
 #include "rt/base.h"
 #include "trace/ledger.h"
 
@@ -17,7 +19,9 @@
 #define HEAP_BYTES_MAX (UINT64_C(1) << 39)
 #define HEADERS_MAX    64U
 #define INFO_ALIGN     16U
-#define INFO_SEARCH    65536U /* the information is so near to the start of the writable data */
+/* The information is so near to the start of the writable data, which begins with constants that
+ * are relocated. */
+#define INFO_SEARCH (UINT64_C(16) << 20)
 
 static const char heap_name[] = "Go heap";
 static const char info_magic[] = "\xff Go buildinf:";
@@ -73,13 +77,53 @@ static bool is_go(pid_t pid)
     return is_found;
 }
 
-int hs_go_memory_find(pid_t pid, const struct hs_address_space *space,
-                      struct hs_owned_ranges *owned)
+/* --- memory ----------------------------------------------------------------------------------- */
+
+/* The executable's data, with the zeroed data behind it, which the caller knows already. */
+static bool find_data(pid_t pid, const struct hs_address_space *space,
+                      const struct hs_owned_ranges *owned, struct hs_go_program *program)
 {
+    char link[64], path[PATH_MAX];
+    snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
+    ssize_t bytes = readlink(link, path, sizeof(path) - 1);
+    path[bytes > 0 ? bytes : 0] = '\0';
+    for (size_t i = 0; i < space->count; i++) {
+        const struct hs_mapping *mapping = &space->items[i];
+        if (mapping->inode != 0 && mapping->is_writable && !mapping->is_shared &&
+            strcmp(hs_mapping_path(space, mapping), path) == 0) {
+            const struct hs_owned_range *zeroed = hs_owned_ranges_find(owned, mapping->end_va);
+            program->data_start_va = mapping->start_va;
+            program->data_end_va =
+                zeroed && zeroed->kind == HS_OWNED_ELSEWHERE ? zeroed->end_va : mapping->end_va;
+            return true;
+        }
+    }
+    return false;
+}
+
+static int find_tables(const struct hs_go_search *search, struct hs_go_program *program,
+                       struct hs_owned_ranges *owned)
+{
+    struct hs_mapping_rows rows;
+    if (!find_data(search->pid, search->space, owned, program)) {
+        return 0;
+    }
+    int r = hs_mapping_rows_init(search->space, &rows);
+    if (r == 0) {
+        program->rows = &rows;
+        r = hs_go_tables_find(program, owned);
+        hs_mapping_rows_deinit(&rows);
+    }
+    return r;
+}
+
+int hs_go_memory_find(const struct hs_go_search *search, struct hs_owned_ranges *owned)
+{
+    const struct hs_address_space *space = search->space;
     const struct hs_mapping *mapping = hs_address_space_find(space, HEAP_START_VA);
     const struct hs_mapping *end = space->items + space->count;
     uint64_t va = HEAP_START_VA;
-    if (!mapping || mapping->start_va != va || !is_go(pid)) {
+    if (!mapping || mapping->start_va != va || !is_go(search->pid)) {
         return 0;
     }
     while (mapping < end && mapping->start_va == va && hs_mapping_is_plain(space, mapping) &&
@@ -88,5 +132,11 @@ int hs_go_memory_find(pid_t pid, const struct hs_address_space *space,
         mapping++;
     }
     const struct hs_owned_range range = { HEAP_START_VA, va, HS_LEDGER_RUNTIME, heap_name };
-    return hs_owned_ranges_add(owned, &range);
+    struct hs_go_program program = { .window = search->window,
+                                     .pagemap_fd = search->pagemap_fd,
+                                     .heap_start_va = HEAP_START_VA,
+                                     .heap_end_va = va };
+    int r = hs_owned_ranges_add(owned, &range);
+    r = r == 0 ? hs_owned_ranges_settle(owned) : r;
+    return r == 0 ? find_tables(search, &program, owned) : r;
 }

@@ -14,6 +14,7 @@ static int take_run(struct hs_memory_scan *scan, uint64_t va, uint64_t end_va)
     while (va < end_va && r == 0 && scan->bytes_left >= PIECE_BYTES) {
         uint64_t bytes = end_va - va < PIECE_BYTES ? end_va - va : PIECE_BYTES;
         scan->bytes_left -= bytes;
+        scan->piece_va = va;
         if (hs_remote_window_peek(scan->window, va, words, bytes)) {
             r = scan->take(scan->ctx, words, bytes / sizeof(words[0]));
         }

@@ -20,6 +20,7 @@ struct hs_memory_scan {
     const struct hs_remote_window *window;
     int pagemap_fd;
     uint64_t bytes_left; /* a scan ends when these are read */
+    uint64_t piece_va;   /* while `take` runs: of its first word */
     hs_memory_scan_fn take;
     void *ctx;
 };

@@ -26,8 +26,10 @@ static int find_client(const struct hs_range_search *search, struct hs_owned_ran
 /* Before what the program has mapped itself: a runtime calls mmap like any other code. */
 static int find_runtimes(const struct hs_range_search *search, struct hs_owned_ranges *owned)
 {
+    const struct hs_go_search go = { search->pid, search->window, search->pagemap_fd,
+                                     search->space };
     int r = hs_jvm_memory_find(search->window, search->pagemap_fd, search->space, owned);
-    r = r == 0 ? hs_go_memory_find(search->pid, search->space, owned) : r;
+    r = r == 0 ? hs_go_memory_find(&go, owned) : r;
     return r == 0 ? hs_v8_memory_find(search->window, search->pagemap_fd, search->space, owned) : r;
 }
 
