@@ -1,7 +1,7 @@
 /*
  * Fuzz target: memory in which the ledger looks for owners. The input is the memory; in it, a word
  * whose upper half is BASE_MARK stands for an address of that memory. Pages of V8, tables of
- * jemalloc, segments of mimalloc and the client's own list are looked for.
+ * jemalloc, pools of pymalloc, segments of mimalloc and the client's own list are looked for.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -14,6 +14,7 @@
 #include "collect/ledger/client_ranges.h"
 #include "collect/ledger/jemalloc_memory.h"
 #include "collect/ledger/mimalloc_segments.h"
+#include "collect/ledger/pymalloc_memory.h"
 #include "collect/ledger/residency.h"
 #include "collect/ledger/v8_memory.h"
 
@@ -92,6 +93,13 @@ static void look(void)
     check(&owned);
     if (hs_owned_ranges_gaps(&owned, &memory.space, &gaps) < 0 || gaps.count != 1 ||
         hs_jemalloc_memory_find(&memory.window, memory.pagemap_fd, &gaps, &owned) < 0) {
+        abort();
+    }
+    check(&owned);
+    uint64_t used_bytes = 0;
+    if (hs_pymalloc_memory_find(&memory.window, memory.pagemap_fd, &gaps, &owned, &used_bytes) <
+            0 ||
+        used_bytes > MEMORY_BYTES) {
         abort();
     }
     check(&owned);

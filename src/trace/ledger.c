@@ -56,6 +56,7 @@ void hs_ledger_blocks_add(struct hs_ledger_blocks *sum, const struct hs_ledger_b
     sum->variance += more->variance;
     sum->weight_bytes =
         more->weight_bytes > sum->weight_bytes ? more->weight_bytes : sum->weight_bytes;
+    sum->used_bytes += more->used_bytes;
 }
 
 struct hs_ledger *hs_ledger_copy(const struct hs_ledger *ledger)

@@ -43,13 +43,15 @@ enum hs_ledger_kind {
     HS_LEDGER_KIND_N,
 };
 
-/* What of an allocator's resident memory is in recorded live blocks, as the program asked for them;
- * the rest is free, tables, rounding, and blocks from before the recording. */
+/* What of an allocator's resident memory is in blocks. Those that are recorded and live count as
+ * the program asked for them; the rest is free, tables, rounding, and blocks from before the
+ * recording. */
 struct hs_ledger_blocks {
     double bytes;         /* an estimate, if any is sampled: it can be more than what is resident */
     double sampled_bytes; /* of these */
     double variance;      /* of sampled_bytes */
     double weight_bytes;  /* the most that one sample stands for */
+    uint64_t used_bytes;  /* in all blocks, by the allocator's own tables; 0: they were not read */
 };
 
 struct hs_ledger_line {

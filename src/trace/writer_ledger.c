@@ -10,7 +10,7 @@
 
 #define COLUMN_COUNT        6U /* of which `kind` has narrower numbers */
 #define STACK_COLUMN_COUNT  5U
-#define BLOCKS_COLUMN_COUNT 4U
+#define BLOCKS_COLUMN_COUNT 5U /* of which one has no fractions */
 
 static int fill(const struct hs_ledger *ledger, bool is_rss_peak, Hs__Pb__HsLedger *out,
                 uint64_t **ret_numbers, char ***ret_names)
@@ -79,17 +79,20 @@ static int fill_blocks(const struct hs_ledger *ledger, Hs__Pb__HsLedger *out, do
     out->blocks_sampled_bytes = numbers + count;
     out->blocks_variance = numbers + 2 * count;
     out->blocks_weight_bytes = numbers + 3 * count;
+    uint64_t *used_bytes = (uint64_t *)(numbers + 4 * count);
+    out->blocks_used_bytes = used_bytes;
     for (size_t i = 0; i < count; i++) {
         const struct hs_ledger_blocks *blocks = &ledger->lines[i].blocks;
         out->blocks_bytes[i] = blocks->bytes;
         out->blocks_sampled_bytes[i] = blocks->sampled_bytes;
         out->blocks_variance[i] = blocks->variance;
         out->blocks_weight_bytes[i] = blocks->weight_bytes;
-        has_any |= blocks->bytes > 0 || blocks->weight_bytes > 0;
+        used_bytes[i] = blocks->used_bytes;
+        has_any |= blocks->bytes > 0 || blocks->weight_bytes > 0 || blocks->used_bytes > 0;
     }
     size_t written = has_any ? count : 0;
     out->n_blocks_bytes = out->n_blocks_sampled_bytes = written;
-    out->n_blocks_variance = out->n_blocks_weight_bytes = written;
+    out->n_blocks_variance = out->n_blocks_weight_bytes = out->n_blocks_used_bytes = written;
     return 0;
 }
 

@@ -80,17 +80,25 @@ static void add_row(struct ledger *ledger, const struct hs_ledger_sum *sum,
     hs_table_cell(table, "%s", text);
 }
 
-/* Writes " (1.20 MiB ±70 KiB in recorded live blocks)" of an allocator. */
+/* Writes " (1.30 MiB in use, 1.20 MiB ±70 KiB in recorded live blocks)" of an allocator. */
 static void write_blocks(const struct ledger *ledger, const struct hs_ledger_sum *line,
                          struct hs_buf *text)
 {
-    struct hs_figure figure = hs_ledger_blocks_figure(&line->blocks, line->rss_bytes);
+    const struct hs_ledger_blocks *blocks = &line->blocks;
+    struct hs_figure figure = hs_ledger_blocks_figure(blocks, line->rss_bytes);
     char size[HS_HUMAN_BYTES], margin[HS_FORMAT_INTERVAL_BYTES];
-    if (line->blocks.bytes > 0) {
-        hs_report_margin(ledger->report, margin, false, &figure);
-        hs_buf_printf(text, " (%s%s%s in recorded live blocks)", hs_human_bytes(size, figure.value),
-                      margin[0] ? " " : "", margin);
+    const char *before = " (";
+    if (blocks->used_bytes > 0) {
+        hs_buf_printf(text, "%s%s in use", before,
+                      hs_human_bytes(size, (double)blocks->used_bytes));
+        before = ", ";
     }
+    if (blocks->bytes > 0) {
+        hs_report_margin(ledger->report, margin, false, &figure);
+        hs_buf_printf(text, "%s%s%s%s in recorded live blocks", before,
+                      hs_human_bytes(size, figure.value), margin[0] ? " " : "", margin);
+    }
+    hs_buf_str(text, blocks->used_bytes > 0 || blocks->bytes > 0 ? ")" : "");
 }
 
 static void add_names(struct ledger *ledger, uint32_t kind)

@@ -42,6 +42,9 @@ static void write_lines(const struct hs_profile *p, struct hs_json *json,
         if (line->blocks.bytes > 0 || line->blocks.weight_bytes > 0) {
             write_blocks(json, line);
         }
+        if (line->blocks.used_bytes > 0) {
+            hs_json_kv_uint(json, "used_bytes", line->blocks.used_bytes);
+        }
         hs_json_close(json, '}');
     }
     hs_json_close(json, ']');

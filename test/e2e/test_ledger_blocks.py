@@ -6,8 +6,9 @@ import subprocess
 
 import pytest
 from preload import preloadable
-from test_ledger_names import LIBRARIES, MIB, PRELOADED, recorded
-from test_ledger_programs import check_recorded, need
+from resident import need_ptrace
+from test_ledger_names import LIBRARIES, MIB, PRELOADED, recorded, unexplained_share
+from test_ledger_programs import check, check_recorded, need, running
 
 HELD_BYTES = 30000 * 2048  # by test/target/allocates.c, which writes to all of them
 
@@ -93,20 +94,47 @@ def test_redis_frees_most_of_it(heapscope, report, dist, tmp_path):
     assert empty["rss_bytes"] - empty["blocks_bytes"] > 24 * MIB
 
 
-def test_python_arenas(heapscope, report, dist, tmp_path):
-    """Two of three objects are freed, and their arenas stay."""
-    code = """
-import sys
+KEPT = """
+import os, sys
 kept = [str(i) * 8 for i in range(600000)]
 for at in range(0, len(kept), 3):
     kept[at] = kept[at + 1] = None
+"""
+STATS = """
+read, write = os.pipe()
+os.dup2(write, 2)  # what it prints is shorter than the pipe
+sys._debugmallocstats()
+stats = os.read(read, 65536).decode()
+used, = [line.split()[-1].replace(",", "") for line in stats.splitlines() if "bytes in allocated blocks" in line]
+open(sys.argv[1], "w").write(used)
+"""
+WAIT = """
 print("ready", flush=True)
 sys.stdin.read()
 """
-    with recorded(dist, tmp_path, ["/usr/bin/python3", "-c", code], options=["-i", 1]) as pid:
+
+
+@pytest.mark.parametrize("interval", [1, 4096])
+def test_python_arenas(heapscope, report, dist, tmp_path, interval):
+    """Two of three objects are freed, and their arenas stay."""
+    with recorded(dist, tmp_path, ["/usr/bin/python3", "-c", KEPT + WAIT], options=["-i", interval]) as pid:
         ledger = check_recorded(heapscope, report, pid, tmp_path / "now.pftrace")
     line = allocator_line(ledger)
     heap = {heap["name"]: heap for heap in report(tmp_path / "now.pftrace")["heaps"]}["python.obj"]
     assert line["name"] == "python.obj"
     assert line["blocks_bytes"] == pytest.approx(heap["live"]["bytes"], rel=0.01)
-    assert line["rss_bytes"] > 2.5 * line["blocks_bytes"]
+    # The sizes are rounded up to 16 bytes.
+    assert line["blocks_low_bytes"] < line["used_bytes"] and line["used_bytes"] < 1.15 * line["blocks_high_bytes"]
+    assert line["rss_bytes"] > 2.2 * line["used_bytes"]
+
+
+def test_python_arenas_before_attaching(heapscope, report, dist, tmp_path):
+    """What of them is in use is known from outside, as the interpreter says."""
+    need_ptrace()
+    used = tmp_path / "used"
+    with running(["/usr/bin/python3", "-c", KEPT + STATS + WAIT, used]) as pid:
+        ledger = check(heapscope, report, dist, pid, tmp_path)
+    line = allocator_line(ledger)
+    assert line["name"] == "python.obj" and line["rss_bytes"] > 48 * MIB
+    assert line["used_bytes"] == pytest.approx(int(used.read_text()), rel=0.01)
+    assert unexplained_share(ledger) <= 0.01

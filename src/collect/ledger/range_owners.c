@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "collect/ledger/allocator_memory.h"
 #include "collect/ledger/client_ranges.h"
@@ -12,11 +13,12 @@
 #include "collect/ledger/jemalloc_memory.h"
 #include "collect/ledger/jvm_memory.h"
 #include "collect/ledger/owned_blocks.h"
+#include "collect/ledger/pymalloc_memory.h"
 #include "collect/ledger/v8_memory.h"
 #include "rt/base.h"
 #include "trace/ledger.h"
 
-static int find_client(const struct hs_range_search *search, struct hs_owned_ranges *owned)
+static int find_client(struct hs_range_search *search, struct hs_owned_ranges *owned)
 {
     return search->region
                ? hs_client_ranges_read(search->window, search->region->header.own_ranges_va, owned)
@@ -24,7 +26,7 @@ static int find_client(const struct hs_range_search *search, struct hs_owned_ran
 }
 
 /* Before what the program has mapped itself: a runtime calls mmap like any other code. */
-static int find_runtimes(const struct hs_range_search *search, struct hs_owned_ranges *owned)
+static int find_runtimes(struct hs_range_search *search, struct hs_owned_ranges *owned)
 {
     const struct hs_go_search go = { search->pid, search->window, search->pagemap_fd,
                                      search->space };
@@ -33,7 +35,7 @@ static int find_runtimes(const struct hs_range_search *search, struct hs_owned_r
     return r == 0 ? hs_v8_memory_find(search->window, search->pagemap_fd, search->space, owned) : r;
 }
 
-static int find_mapped(const struct hs_range_search *search, struct hs_owned_ranges *owned)
+static int find_mapped(struct hs_range_search *search, struct hs_owned_ranges *owned)
 {
     int r = 0;
     for (size_t i = 0; i < search->mapped->count && r == 0; i++) {
@@ -44,7 +46,21 @@ static int find_mapped(const struct hs_range_search *search, struct hs_owned_ran
     return r;
 }
 
-static int find_jemalloc(const struct hs_range_search *search, struct hs_owned_ranges *owned)
+static int find_pymalloc(struct hs_range_search *search, struct hs_owned_ranges *owned)
+{
+    struct hs_va_ranges gaps = { 0 };
+    if (!hs_pymalloc_may_be_in(search->space)) {
+        return 0;
+    }
+    int r = hs_owned_ranges_gaps(owned, search->space, &gaps);
+    r = r == 0 ? hs_pymalloc_memory_find(search->window, search->pagemap_fd, &gaps, owned,
+                                         &search->pymalloc_used_bytes)
+               : r;
+    hs_va_ranges_deinit(&gaps);
+    return r;
+}
+
+static int find_jemalloc(struct hs_range_search *search, struct hs_owned_ranges *owned)
 {
     struct hs_va_ranges gaps = { 0 };
     int r = hs_owned_ranges_gaps(owned, search->space, &gaps);
@@ -53,7 +69,7 @@ static int find_jemalloc(const struct hs_range_search *search, struct hs_owned_r
     return r;
 }
 
-static int find_allocators(const struct hs_range_search *search, struct hs_owned_ranges *owned)
+static int find_allocators(struct hs_range_search *search, struct hs_owned_ranges *owned)
 {
     const struct hs_allocator_search of = {
         .window = search->window,
@@ -66,6 +82,18 @@ static int find_allocators(const struct hs_range_search *search, struct hs_owned
     return hs_allocator_memory_find(&of, owned);
 }
 
+/* Pools are many ranges, and one line: the sum is that of the first one. */
+static void add_used(struct hs_range_search *search, const struct hs_owned_ranges *owned)
+{
+    for (size_t i = 0; i < owned->count; i++) {
+        if (owned->items[i].kind == HS_LEDGER_ALLOCATOR &&
+            strcmp(owned->items[i].name, hs_pymalloc_name) == 0) {
+            search->blocks[i].used_bytes = search->pymalloc_used_bytes;
+            return;
+        }
+    }
+}
+
 static int add_blocks(struct hs_range_search *search, const struct hs_owned_ranges *owned)
 {
     search->blocks = calloc(owned->count + 1, sizeof(search->blocks[0]));
@@ -75,13 +103,14 @@ static int add_blocks(struct hs_range_search *search, const struct hs_owned_rang
     int r = search->region ? hs_owned_blocks_read(search->region, search->heaps, search->pagemap_fd,
                                                   owned, search->blocks)
                            : 0;
+    add_used(search, owned);
     return r == -ENOMEM ? r : 0; /* the memory has its owner also without the records */
 }
 
 int hs_range_owners_find(struct hs_range_search *search, struct hs_owned_ranges *owned)
 {
-    static int (*const searches[])(const struct hs_range_search *, struct hs_owned_ranges *) = {
-        find_client, find_runtimes, find_mapped, find_jemalloc, find_allocators,
+    static int (*const searches[])(struct hs_range_search *, struct hs_owned_ranges *) = {
+        find_client, find_runtimes, find_mapped, find_pymalloc, find_jemalloc, find_allocators,
     };
     int r = 0;
     search->heaps = calloc(HS_REGION_HEAPS, sizeof(search->heaps[0]));

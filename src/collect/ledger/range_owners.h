@@ -30,6 +30,7 @@ struct hs_range_search {
     const struct hs_mmap_blocks *mapped; /* what is memory of the heap `mmap` */
     struct hs_heap_v2 *heaps;            /* NULL at first; found ranges point to their names */
     struct hs_ledger_blocks *blocks;     /* NULL at first; then one for each settled range */
+    uint64_t pymalloc_used_bytes;        /* 0 at first; what pools of pymalloc have in use */
 };
 
 /* Adds what the searches find to `owned`, settles it, and adds up the recorded blocks of allocators

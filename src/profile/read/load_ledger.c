@@ -42,7 +42,8 @@ static void set_line(struct hs_load *load, const Hs__Pb__HsLedger *from, size_t 
             .variance = real_number(from->blocks_variance, from->n_blocks_variance, i),
             .weight_bytes =
                 real_number(from->blocks_weight_bytes, from->n_blocks_weight_bytes, i),
-        },
+        .used_bytes = number(from->blocks_used_bytes, from->n_blocks_used_bytes, i),
+},
     };
 }
 
