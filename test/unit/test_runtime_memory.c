@@ -218,6 +218,46 @@ static void test_v8_pages(void **state)
     munmap(all, 5 * CHUNK);
 }
 
+/* The heads of pages of node 22 and node 24: there the page points to its description. */
+static void test_v8_pages_of_newer_releases(void **state)
+{
+    (void)state;
+    struct hs_owned_ranges owned = { 0 };
+    char *all = mmap(NULL, 3 * CHUNK, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint64_t va = ((uint64_t)(uintptr_t)all + CHUNK - 1) / CHUNK * CHUNK;
+    uint64_t heap_va = (uint64_t)(uintptr_t)&owned;
+    uint64_t *page = (uint64_t *)(uintptr_t)va;
+    uint64_t elsewhere[16] = { heap_va, va,         CHUNK,   0x3fff0,   0,      0x3d2f8,
+                               CHUNK,   va + CHUNK, heap_va, va + 0x10, heap_va };
+    const uint64_t described_va = (uint64_t)(uintptr_t)elsewhere;
+    const uint64_t heads[2][6] = {
+        { 0x800a, va, CHUNK, heap_va, va + 0x1140, va + CHUNK },
+        { 0x4000a, described_va, 12345, 12345, 12345, 12345 },
+    };
+    assert_int_equal(mprotect(page, CHUNK, PROT_READ | PROT_WRITE), 0);
+    for (size_t i = 0; i < 2; i++) {
+        memcpy(page, heads[i], sizeof(heads[i]));
+        assert_int_equal(find_chunks(&owned), 1);
+        assert_int_equal(owned.items[0].start_va, va);
+        assert_int_equal(owned.items[0].end_va, va + CHUNK);
+        hs_owned_ranges_deinit(&owned);
+        for (size_t word = 0; word < (i == 0 ? 6 : 2); word++) { /* each word of the head counts */
+            page[word] = word == 0 ? 0 : 12345;
+            assert_int_equal(find_chunks(&owned), 0);
+            page[word] = heads[i][word];
+        }
+    }
+    for (size_t word = 7; word <= 9; word += 2) { /* the area's end and start */
+        uint64_t before = elsewhere[word];
+        elsewhere[word] = 12345;
+        assert_int_equal(find_chunks(&owned), 0);
+        elsewhere[word] = before;
+    }
+    elsewhere[2] = elsewhere[6] = CHUNK + 1; /* the size */
+    assert_int_equal(find_chunks(&owned), 0);
+    munmap(all, 3 * CHUNK);
+}
+
 /* --- Go --------------------------------------------------------------------------------------- */
 
 /* Where Go's heap would be, in a program that is none of Go's. */
@@ -242,6 +282,7 @@ int main(void)
         cmocka_unit_test(test_rows_of_other_sizes_are_not_named),
         cmocka_unit_test(test_perf_data),
         cmocka_unit_test(test_v8_pages),
+        cmocka_unit_test(test_v8_pages_of_newer_releases),
         cmocka_unit_test(test_other_memory_at_gos_addresses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,9 +3,9 @@
  * for large objects.
  *
  * V8 gives its mappings no name on most kernels. Each of its pages begins with a header that has
- * the page's size, and the first and last address of its objects; memory with such a header, at a
- * multiple of 256 KiB and of exactly that size, is V8's. Known from V8 8 to 12.1 (node 14 to 21);
- * other releases are not recognized.
+ * the page's size, and the first and last address of its objects, or that points to memory which
+ * has them; memory with such a header, at a multiple of 256 KiB and of exactly that size, is V8's.
+ * Known from V8 8 to 13.6 (node 14 to 24), without V8's sandbox, as node is built.
  *
  * Threads   one.
  * Trust     the memory is hostile; a process can only mislead its own user.
