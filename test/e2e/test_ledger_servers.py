@@ -1,5 +1,6 @@
 """Ledgers of a server of many processes, of a compiler, of a database, and of huge pages: their lines add up."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -7,8 +8,9 @@ import subprocess
 import pytest
 from conftest import clean_env
 from fork_servers import NOBODY, Postgres
+from resident import need_ptrace
 from test_ledger_programs import check, need, rollup, running, stopped
-from waiting import child_pids
+from waiting import child_pids, wait_until
 
 MIB = 1 << 20
 BACKENDS = 16
@@ -26,14 +28,16 @@ SELECT 'ready';
 """
 
 
-class RecordedPostgres(Postgres):
-    """It runs under heapscope, with many connections."""
+class ManyBackends(Postgres):
+    """It runs under heapscope, or not, with many connections."""
 
-    def __init__(self, dist, folder):
+    def __init__(self, dist, folder, how):
         super().__init__(folder)
-        self.dist = dist
+        self.dist, self.how = dist, how
 
     def command(self):
+        if self.how == "attach":
+            return super().command()
         return [self.dist / "bin" / "heapscope", "run", "-q", "-o", self.folder / "x.pftrace", "--", *super().command()]
 
     def postmaster(self):
@@ -59,31 +63,58 @@ def sums(ledgers, column, kinds=None):
     return sum(line[column] for ledger in ledgers for line in ledger["lines"] if kinds is None or line["kind"] in kinds)
 
 
-def test_postgres(dist, heapscope, report, folder):
-    """The proportional bytes of 16 backends count the memory that they share once."""
+def unexplained(ledgers, column):
+    return sum(line[column] for ledger in ledgers for line in ledger["lines"] if not line["is_explained"])
+
+
+@contextlib.contextmanager
+def attached(dist, pids, folder, how):
+    """Records processes that run, if they do not run under heapscope."""
+    if how == "run":
+        yield
+        return
+    need_ptrace()
+    command = [dist / "bin" / "heapscope", "attach", *map(str, pids), "-q", "-o", folder / "attached.pftrace"]
+    with subprocess.Popen(command, env=clean_env(), stderr=subprocess.DEVNULL) as recording:
+        try:
+            yield
+        finally:
+            recording.send_signal(signal.SIGINT)
+            recording.wait(60)
+
+
+@pytest.mark.parametrize("how", ["run", "attach"])
+def test_postgres(dist, heapscope, report, folder, how):
+    """The proportional bytes of 16 backends count the memory that they share once, and are explained; few pages of their
+    modules are in a backend's memory, and so are few headers of modules."""
     if NOBODY and subprocess.run([dist / "bin" / "heapscope", "--version"], check=False, capture_output=True, **NOBODY).returncode:
         pytest.skip("the server's user cannot run heapscope from this folder")
-    server = RecordedPostgres(dist, folder)
+    server = ManyBackends(dist, folder, how)
     server.begin()
     ledgers, resident, proportional = [], 0, 0
     with server:
         pids = [server.postmaster(), *server.backends()]
         assert len(pids) == BACKENDS + 1
-        for pid in pids:
-            file = folder / f"{pid}.pftrace"
-            before = rollup(pid)
-            done = heapscope("snapshot", "-p", pid, "-o", file, "--no-symbolize")
-            assert done.returncode == 0, done.stderr
-            kernel = rollup(pid)
-            # Reading the heap leaves the pages shared that the backends have in common since their fork.
-            assert kernel["Pss"] < before["Pss"] + 131072
-            ledger = report(file)["ledger"]
-            assert sum(line["rss_bytes"] for line in ledger["lines"]) == ledger["rss_bytes"]
-            resident += kernel["Rss"]
-            proportional += kernel["Pss"]
-            ledgers.append(ledger)
+        with attached(dist, pids, folder, how):
+            for pid in pids:
+                file = folder / f"{pid}.pftrace"
+                snapshot = ("snapshot", "-p", pid, "-o", file, "--no-symbolize")
+                wait_until(lambda command=snapshot: heapscope(*command).returncode == 0)
+                before = rollup(pid)
+                done = heapscope(*snapshot)
+                assert done.returncode == 0, done.stderr
+                kernel = rollup(pid)
+                # Reading the heap leaves the pages shared that the backends have in common since their fork.
+                assert kernel["Pss"] < before["Pss"] + 131072
+                ledger = report(file)["ledger"]
+                assert sum(line["rss_bytes"] for line in ledger["lines"]) == ledger["rss_bytes"]
+                resident += kernel["Rss"]
+                proportional += kernel["Pss"]
+                ledgers.append(ledger)
     assert sums(ledgers, "rss_bytes") == pytest.approx(resident, rel=0.01)
     assert sums(ledgers, "pss_bytes") == pytest.approx(proportional, rel=0.02)
+    assert unexplained(ledgers, "rss_bytes") <= 0.01 * resident
+    assert unexplained(ledgers, "pss_bytes") <= (0.01 if how == "run" else 0.015) * proportional
     shared = ("shared", "mmap")
     assert sums(ledgers, "pss_bytes", shared) < 0.3 * sums(ledgers, "rss_bytes", shared)
 

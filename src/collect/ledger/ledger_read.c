@@ -209,14 +209,15 @@ static int own_elsewhere(struct reading *reading)
 
 /* --- other parts ------------------------------------------------------------------------------ */
 
-/* 0 also if reading the module's headers would bring them into memory. */
+/* Reading headers that are not resident would bring them into memory. */
 static uint64_t zeroed_data_end(const struct reading *reading,
                                 const struct hs_remote_window *window,
                                 const struct hs_mapping *first)
 {
     return hs_residency_is_resident(reading->pagemap_fd, first->start_va)
                ? hs_zeroed_data_end(window, first)
-               : 0;
+               : hs_zeroed_data_end_in_file(reading->pid, hs_mapping_path(&reading->space, first),
+                                            first);
 }
 
 /* Adds a line for the zeroed data of each module. It is in several mappings where the module has
