@@ -90,6 +90,7 @@ struct hs_ledger {
     uint64_t rss_bytes; /* sums over the mappings, from the kernel */
     uint64_t pss_bytes, swap_bytes;
     uint64_t page_table_bytes; /* not part of the resident set */
+    uint64_t hugetlb_bytes;    /* in huge pages of the system's pool; not part of it either */
     uint32_t malloc_result;    /* enum hs_ledger_malloc */
     uint32_t arena_count;
     bool is_free_cut;    /* some free chunks are counted as in use */

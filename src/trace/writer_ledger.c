@@ -45,6 +45,8 @@ static int fill(const struct hs_ledger *ledger, bool is_rss_peak, Hs__Pb__HsLedg
     out->swap_bytes = ledger->swap_bytes;
     out->has_page_table_bytes = true;
     out->page_table_bytes = ledger->page_table_bytes;
+    out->has_hugetlb_bytes = ledger->hugetlb_bytes != 0;
+    out->hugetlb_bytes = ledger->hugetlb_bytes;
     out->has_is_rss_peak = out->is_rss_peak = is_rss_peak;
     out->has_malloc_result = ledger->malloc_result != 0;
     out->malloc_result = ledger->malloc_result;

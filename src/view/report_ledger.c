@@ -275,6 +275,12 @@ static void write_remarks(struct ledger *ledger)
                           "meanwhile: their blocks are among those that the program holds.");
     }
     add_unexplained(now, &text);
+    if (now->hugetlb_bytes > 0) {
+        hs_buf_printf(&text,
+                      " %s more are in huge pages of the system's pool (MAP_HUGETLB), which the "
+                      "kernel does not count as resident.",
+                      hs_human_bytes(size, (double)now->hugetlb_bytes));
+    }
     if (hs_buf_text(&text)[0]) {
         hs_report_write_wrapped(ledger->report, "  ", hs_buf_text(&text));
     }

@@ -81,6 +81,7 @@ static void write_sums(const struct hs_report *report, struct hs_json *json, con
     hs_json_kv_double(json, "read_to_seconds",
                       (double)hs_report_after_ns(sums->time_last_ns, start_ns) / 1e9);
     hs_json_kv_uint(json, "page_table_bytes", sums->page_table_bytes);
+    hs_json_kv_uint(json, "hugetlb_bytes", sums->hugetlb_bytes);
     hs_json_kv_uint(json, "process_count", sums->process_count);
     hs_json_kv_uint(json, "missing_process_count", sums->missing_count);
     hs_json_kv_uint(json, "malloc_arena_count", sums->arena_count);

@@ -183,3 +183,32 @@ def test_huge_pages(heapscope, report, dist, target, tmp_path):
             process.stdin.close()
         assert process.wait(60) == 0
     assert sum(line["rss_bytes"] for line in ledger["lines"] if line["kind"] == "anonymous") >= 16 * MIB
+
+
+@pytest.fixture
+def huge_page_pool():
+    """The system has at least 8 free huge pages while the test runs."""
+    setting = pathlib.Path("/proc/sys/vm/nr_hugepages")
+    before = setting.read_text()
+    try:
+        setting.write_text(str(int(before) + 8))
+    except OSError:
+        pytest.skip("the number of huge pages cannot be changed by this user")
+    yield
+    setting.write_text(before)
+
+
+@pytest.mark.usefixtures("huge_page_pool")
+def test_a_pool_of_huge_pages(heapscope, report, dist, target, tmp_path):
+    """The kernel does not count them as resident, so they are no line, and are told beside the lines."""
+    with subprocess.Popen([target("huge_pool")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=clean_env()) as process:
+        try:
+            if process.stdout.readline() != "ready\n":
+                pytest.skip("the kernel has no huge pages to give")
+            ledger = check(heapscope, report, dist, process.pid, tmp_path)
+        finally:
+            process.stdin.close()
+        assert process.wait(60) == 0
+    assert ledger["hugetlb_bytes"] == 6 * MIB and ledger["rss_bytes"] < 6 * MIB
+    done = heapscope("report", "--rss", tmp_path / f"{process.pid}.pftrace")
+    assert "6.00 MiB more are in huge pages of the system's pool" in " ".join(done.stdout.split())

@@ -58,6 +58,23 @@ static void test_later_owners_get_the_rest(void **state)
     hs_owned_ranges_deinit(&owned);
 }
 
+/* The kernel counts pages of its pool apart, those of mappings that only one process has, too. */
+static void test_huge_pages_of_the_pool(void **state)
+{
+    (void)state;
+    static const char text[] = "200000-a00000 rw-s 00000000 00:11 7 /anon_hugepage (deleted)\n"
+                               "Rss: 0 kB\nShared_Hugetlb: 4096 kB\nPrivate_Hugetlb: 2048 kB\n"
+                               "b00000-b01000 rw-p 00000000 00:00 0 \nRss: 4 kB\n"
+                               "Shared_Hugetlb: 0 kB\nPrivate_Hugetlb: 0 kB\n";
+    struct hs_address_space space;
+    assert_int_equal(hs_address_space_parse(text, sizeof(text) - 1, &space), 0);
+    assert_int_equal(space.count, 2);
+    assert_int_equal(space.items[0].hugetlb_bytes, 6 << 20);
+    assert_int_equal(space.items[0].rss_bytes, 0);
+    assert_int_equal(space.items[1].hugetlb_bytes, 0);
+    hs_address_space_deinit(&space);
+}
+
 static void test_gaps(void **state)
 {
     (void)state;
@@ -146,6 +163,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_later_owners_get_the_rest),
+        cmocka_unit_test(test_huge_pages_of_the_pool),
         cmocka_unit_test(test_gaps),
         cmocka_unit_test(test_the_clients_memory_is_in_its_list),
         cmocka_unit_test(test_a_hostile_list),

@@ -45,6 +45,7 @@ static int add_mapping(struct hs_address_space *space, const struct hs_proc_map 
 
 static void take_figure(const char *line, const char *end, struct hs_mapping *mapping)
 {
+    uint64_t shared_hugetlb_bytes = 0, private_hugetlb_bytes = 0;
     const struct {
         const char *key;
         uint64_t *bytes;
@@ -55,14 +56,17 @@ static void take_figure(const char *line, const char *end, struct hs_mapping *ma
         { "AnonHugePages", &mapping->huge_bytes },
         { "Swap", &mapping->swap_bytes },
         { "SwapPss", &mapping->swap_pss_bytes },
+        { "Shared_Hugetlb", &shared_hugetlb_bytes },
+        { "Private_Hugetlb", &private_hugetlb_bytes },
     };
     for (size_t i = 0; i < HS_COUNT_OF(figures); i++) {
         struct hs_proc_text text = { line, end };
         if (hs_proc_text_take_key(&text, figures[i].key)) {
             hs_proc_text_take_size(&text, figures[i].bytes);
-            return;
+            break;
         }
     }
+    mapping->hugetlb_bytes += shared_hugetlb_bytes + private_hugetlb_bytes;
 }
 
 static int take_line(struct hs_address_space *space, const char *line, const char *end)

@@ -25,6 +25,7 @@ struct hs_mapping {
     size_t path_off; /* in the text; see hs_mapping_path() */
     uint64_t rss_bytes, pss_bytes, swap_bytes, swap_pss_bytes;
     uint64_t huge_bytes;      /* resident, in huge pages of anonymous memory */
+    uint64_t hugetlb_bytes;   /* in huge pages of the system's pool, which are not resident */
     uint64_t anonymous_bytes; /* resident pages that no file has, or that differ from the file */
 };
 

@@ -176,6 +176,7 @@ static void add_up(struct reading *reading)
         reading->ledger->rss_bytes += reading->space.items[i].rss_bytes;
         reading->ledger->pss_bytes += reading->space.items[i].pss_bytes;
         reading->ledger->swap_bytes += reading->space.items[i].swap_bytes;
+        reading->ledger->hugetlb_bytes += reading->space.items[i].hugetlb_bytes;
     }
     if (hs_proc_read_status(reading->pid, &status) == 0) {
         reading->ledger->page_table_bytes = status.vm_pte_bytes;

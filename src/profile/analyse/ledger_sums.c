@@ -72,6 +72,7 @@ static void add_head(struct hs_ledger_sums *sums, const struct hs_profile_ledger
     sums->all.pss_bytes += ledger->pss_bytes;
     sums->all.swap_bytes += ledger->swap_bytes;
     sums->page_table_bytes += ledger->page_table_bytes;
+    sums->hugetlb_bytes += ledger->hugetlb_bytes;
     sums->trim_bytes += ledger->trim_bytes;
     sums->arena_count += ledger->arena_count;
     sums->time_first_ns = is_first || time_ns < sums->time_first_ns ? time_ns : sums->time_first_ns;

@@ -40,6 +40,7 @@ struct hs_ledger_sums {
     struct hs_ledger_sum unexplained;
     uint64_t changed_bytes; /* of `unexplained`: how much the lines differ from the kernel's sums */
     uint64_t page_table_bytes;
+    uint64_t hugetlb_bytes; /* what processes share counts in each */
     uint64_t trim_bytes;
     uint64_t arena_count;
     uint64_t time_first_ns, time_last_ns;

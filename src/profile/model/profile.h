@@ -240,6 +240,7 @@ struct hs_profile_ledger {
     uint64_t time_ns;
     uint64_t rss_bytes, pss_bytes, swap_bytes; /* of all lines */
     uint64_t page_table_bytes;                 /* not part of rss_bytes */
+    uint64_t hugetlb_bytes;                    /* nor are these, in huge pages of a pool */
     uint32_t malloc_result;                    /* enum hs_ledger_malloc of trace/ledger.h */
     uint32_t arena_count;
     bool is_free_cut;
