@@ -112,6 +112,7 @@ static int find_tables(const struct hs_go_search *search, struct hs_go_program *
     if (r == 0) {
         program->rows = &rows;
         r = hs_go_tables_find(program, owned);
+        program->rows = NULL;
         hs_mapping_rows_deinit(&rows);
     }
     return r;
