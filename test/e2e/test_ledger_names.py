@@ -10,7 +10,7 @@ from conftest import clean_env
 from own_allocators import flags_of
 from preload import preloadable
 from resident import need_ptrace
-from test_ledger_programs import check, check_recorded, go, java, need, node, running
+from test_ledger_programs import check, check_recorded, go, java, need, node, python, running
 from waiting import wait_until
 
 LIBRARIES = pathlib.Path("/usr/lib/x86_64-linux-gnu")
@@ -164,6 +164,23 @@ def test_collectors_of_a_jvm(heapscope, report, dist, tmp_path, collector):
     heap = [line for line in ledger["lines"] if line.get("name") == "JVM heap"]
     assert [line["size_bytes"] for line in heap] == [200 * MIB]
     assert named(ledger, "runtime")["JVM heap"] >= 8 * MIB
+    assert unexplained_share(ledger) <= 0.01
+
+
+def pythons():
+    """Each release that is installed."""
+    installed = [pathlib.Path("/usr/bin/python3"), *pathlib.Path.home().glob(".pyenv/versions/3.*/bin/python3")]
+    return sorted({path.resolve() for path in installed})
+
+
+@pytest.mark.parametrize("command", pythons(), ids=lambda path: path.name)
+def test_objects_of_a_python_before_attaching(heapscope, report, dist, tmp_path, command):
+    """Most of its memory is in arenas in which nothing was recorded."""
+    need_ptrace()
+    with running([command, *python(tmp_path)[1:]]) as pid:
+        ledger = check(heapscope, report, dist, pid, tmp_path)
+    (line,) = [line for line in ledger["lines"] if line.get("name") == "python.obj"]
+    assert line["rss_bytes"] >= line["used_bytes"] >= 8 * MIB
     assert unexplained_share(ledger) <= 0.01
 
 

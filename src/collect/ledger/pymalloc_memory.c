@@ -42,7 +42,7 @@ uint64_t hs_pymalloc_pool_bytes(uint64_t va, const uint64_t words[HS_PYMALLOC_HE
     static const unsigned shifts[] = { 4, 3 }; /* of a size; 3 before CPython 3.7 */
     static const uint64_t sizes[] = { POOL_BYTES, POOL_BYTES_OLD };
     uint64_t class_idx = words[4] >> 32, next_off = words[5] & UINT32_MAX;
-    uint64_t last_off = words[5] >> 32;
+    uint64_t last_off = words[5] >> 32, used_count = words[0] & UINT32_MAX;
     for (unsigned i = 0; i < 4; i++) {
         uint64_t pool_bytes = sizes[i / 2], block_bytes = (class_idx + 1) << shifts[i % 2];
         uint64_t free_off = words[1] - va;
@@ -50,10 +50,10 @@ uint64_t hs_pymalloc_pool_bytes(uint64_t va, const uint64_t words[HS_PYMALLOC_HE
             last_off == pool_bytes - block_bytes && next_off <= last_off + block_bytes &&
             next_off >= HEADER_BYTES + block_bytes &&
             (next_off - HEADER_BYTES) % block_bytes == 0 &&
-            words[0] <= (pool_bytes - HEADER_BYTES) / block_bytes &&
+            used_count <= (pool_bytes - HEADER_BYTES) / block_bytes &&
             (words[1] == 0 || (free_off >= HEADER_BYTES && free_off <= last_off &&
                                (free_off - HEADER_BYTES) % block_bytes == 0))) {
-            *ret_used_bytes = words[0] * block_bytes;
+            *ret_used_bytes = used_count * block_bytes;
             return pool_bytes;
         }
     }
