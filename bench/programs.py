@@ -76,6 +76,27 @@ for turn in range(7):
 print(total, len(text))
 """
 
+PYTHON_NUMBERS = """
+for i in range(36000000):
+    x = i * 3 + 1000
+"""
+
+PYTHON_KEPT = """
+for _ in range(9):
+    kept = [[{i: 0} for i in range(333333)], ["string %d" % i for i in range(333333)], [[i, 0] for i in range(333333)]]
+    del kept
+"""
+
+PYTHON_TEXT = """
+import json, re
+for _ in range(200):
+    rows = [{"id": i, "name": "user %d" % i, "tags": ["a", "b%d" % (i % 7)], "x": i * 1.5} for i in range(2500)]
+    text = json.dumps(rows)
+    back = json.loads(text)
+    found = re.findall(r'"name": "(user \\d+)"', text)
+    out = [name.upper().replace("USER", "u") + str(k) for k, name in enumerate(found)]
+"""
+
 
 # --- C++ -------------------------------------------------------------------------------------------
 
@@ -286,6 +307,16 @@ public class Hello {
 def file_writer(name, text):
     return lambda folder: write(folder, name, text)
 
+
+# What the heap python.obj costs: measured only if --only names them.
+PYTHON_PROGRAMS = [
+    Program("python3 numbers", "108 million integers, made and dropped",
+            ["/usr/bin/python3", "work.py"], file_writer("work.py", PYTHON_NUMBERS)),
+    Program("python3 kept", "a million dicts, strings and lists, made nine times",
+            ["/usr/bin/python3", "work.py"], file_writer("work.py", PYTHON_KEPT)),
+    Program("python3 text", "json, regular expressions, strings",
+            ["/usr/bin/python3", "work.py"], file_writer("work.py", PYTHON_TEXT)),
+]
 
 PROGRAMS = [
     Program("python3 json", "json.dumps and json.loads of 12,000 records",
