@@ -244,10 +244,11 @@ os._exit(0)
 """
 
 
-def test_python_objects(heapscope, report, tmp_path):
+@pytest.mark.parametrize("options", [(), ("-i", 1), ("--exclude-heaps", "mmap")], ids=str)
+def test_python_objects(heapscope, report, tmp_path, options):
     """The arenas of Python's objects have the name of their heap, and are not among what is not explained."""
     file = tmp_path / "x.pftrace"
-    done = heapscope("run", "-q", "-o", file, "--", "/usr/bin/python3", "-c", PYTHON)
+    done = heapscope("run", "-q", *options, "-o", file, "--", "/usr/bin/python3", "-c", PYTHON)
     ledger = report(file)["ledger"]
     arenas = sum(line["rss_bytes"] for line in ledger["lines"] if (line["kind"], line.get("name")) == ("allocator", "python.obj"))
     assert arenas >= 0.9 * int(done.stdout), ledger

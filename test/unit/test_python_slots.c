@@ -87,17 +87,42 @@ static void test_layers(void **state)
         assert_true(hs_python_slots_find());
         assert_int_equal(fake.calls(), 5);
         assert_int_equal(seen, 0);
-        hs_python_slots_set(true);
+        hs_python_slots_set(HS_PYTHON_ALL);
         assert_int_equal(fake.calls(), 10);
         assert_int_equal(seen, 5);
-        hs_python_slots_set(true); /* nothing is redirected to itself */
+        hs_python_slots_set(HS_PYTHON_ALL); /* nothing is redirected to itself */
         assert_int_equal(fake.calls(), 15);
         assert_int_equal(seen, 10);
-        hs_python_slots_set(false);
+        hs_python_slots_set(HS_PYTHON_NONE);
         assert_int_equal(fake.calls(), 20);
         assert_int_equal(seen, 10);
         unload(&fake);
     }
+}
+
+/* While samples are moved, free stays the interpreter's own. From each state there is a way to each
+ * other one. */
+static void test_only_allocations(void **state)
+{
+    /* fake_python_calls() makes three calls that allocate, and two that free. */
+    static const unsigned seen_of[] = {
+        [HS_PYTHON_NONE] = 0, [HS_PYTHON_ALLOCS] = 3, [HS_PYTHON_ALL] = 5
+    };
+    (void)state;
+    struct fake fake = load(FAKE_PYTHON_BOTH);
+    assert_true(hs_python_slots_find());
+    for (unsigned from = HS_PYTHON_NONE; from <= HS_PYTHON_ALL; from++) {
+        for (unsigned to = HS_PYTHON_NONE; to <= HS_PYTHON_ALL; to++) {
+            assert_true(hs_python_slots_set((enum hs_python_redirect)from));
+            assert_true(hs_python_slots_set((enum hs_python_redirect)to));
+            seen = 0;
+            fake.calls();
+            assert_int_equal(seen, seen_of[to]);
+        }
+    }
+    hs_python_slots_set(HS_PYTHON_NONE);
+    unload(&fake);
+    assert_false(hs_python_slots_set(HS_PYTHON_ALL));
 }
 
 /* An interpreter that begins anew sets its allocators itself. */
@@ -106,14 +131,14 @@ static void test_begins_anew(void **state)
     (void)state;
     struct fake fake = load(FAKE_PYTHON_PLAIN);
     assert_true(hs_python_slots_find());
-    hs_python_slots_set(true);
+    hs_python_slots_set(HS_PYTHON_ALL);
     fake.begin(FAKE_PYTHON_DEBUG, NULL);
     assert_int_equal(fake.calls(), 5);
     assert_int_equal(seen, 0);
-    hs_python_slots_set(true);
+    hs_python_slots_set(HS_PYTHON_ALL);
     assert_int_equal(fake.calls(), 10);
     assert_int_equal(seen, 5);
-    hs_python_slots_set(false);
+    hs_python_slots_set(HS_PYTHON_NONE);
     unload(&fake);
 }
 
@@ -125,7 +150,7 @@ static void test_left_alone(void **state)
     for (unsigned i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
         struct fake fake = load(modes[i]);
         assert_false(hs_python_slots_find());
-        hs_python_slots_set(true);
+        hs_python_slots_set(HS_PYTHON_ALL);
         if (modes[i] == FAKE_PYTHON_MALLOC) {
             fake.calls();
             assert_int_equal(seen, 0);
@@ -141,14 +166,14 @@ static void test_unloading(void **state)
     struct fake fake = load(FAKE_PYTHON_PLAIN);
     assert_true(hs_python_slots_find());
     hs_python_slots_before_unload();
-    hs_python_slots_set(true);
+    assert_false(hs_python_slots_set(HS_PYTHON_ALL));
     fake.calls();
     assert_int_equal(seen, 0);
     hs_python_slots_after_unload(); /* it is still loaded: another library was unloaded */
-    hs_python_slots_set(true);
+    hs_python_slots_set(HS_PYTHON_ALL);
     fake.calls();
     assert_int_equal(seen, 5);
-    hs_python_slots_set(false);
+    hs_python_slots_set(HS_PYTHON_NONE);
     unload(&fake);
 }
 
@@ -174,7 +199,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layers),     cmocka_unit_test(test_begins_anew),
         cmocka_unit_test(test_left_alone), cmocka_unit_test(test_unloading),
-        cmocka_unit_test(test_arenas),
+        cmocka_unit_test(test_arenas),     cmocka_unit_test(test_only_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,8 @@
 #include "arch/capture.h"
 #include "client/hooks/record.h"
 #include "client/host/sandbox.h"
+#include "client/tables/heap_blocks.h"
+#include "client/tables/heaps.h"
 #include "client/tables/life_state.h"
 #include "client/tables/modules.h"
 #include "client/tables/stacks.h"
@@ -68,6 +70,32 @@ static void test_what_is_recorded(void **state)
     assert_int_equal(stack->totals[block.epoch & 1].exact_bytes, 123);
     assert_false(hs_record_free((void *)0x10000, NULL));
     assert_false(hs_record_free((void *)0x20000, NULL));
+}
+
+/* A block of another heap that malloc serves: malloc's free finds it. */
+static void test_block_of_another_heap(void **state)
+{
+    (void)state;
+    const struct hs_sample sample = { .hits = 1, .interval_idx = 1, .interval_bytes = 4096 };
+    struct hs_live_block block = { 0 };
+    struct hs_regs regs;
+    hs_regs_capture(&regs);
+    uint8_t heap_id = hs_heaps_add("python.obj", 0, 0);
+    assert_int_not_equal(heap_id, 0);
+    hs_heap_blocks_set_addressed(heap_id);
+    hs_record_alloc((void *)0x50000, 100, &sample, &regs);
+    hs_record_alloc_in(heap_id, (void *)0x60000, 100, &sample, &regs);
+    assert_true(hs_live_is_in_heap(0x50000, 0));
+    assert_true(hs_live_is_in_heap(0x60000, heap_id));
+    assert_false(hs_live_is_in_heap(0x50000, heap_id) || hs_live_is_in_heap(0x60000, 0));
+    assert_false(hs_live_is_in_heap(0x70000, 0));
+    assert_int_equal(hs_heaps_element(heap_id)->alloc_bytes, 4096);
+    HS_ASSERT(hs_live_is_valid() && hs_heap_blocks_is_valid());
+    assert_true(hs_record_free((void *)0x60000, &block));
+    assert_int_equal(hs_region_stack(block.stack_id)->heap_id, heap_id);
+    assert_int_equal(block.size_bytes, 100);
+    assert_false(hs_live_is_in_heap(0x60000, heap_id));
+    assert_true(hs_record_free((void *)0x50000, NULL));
 }
 
 static void test_births(void **state)
@@ -160,6 +188,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_what_is_recorded, check),
+        cmocka_unit_test_teardown(test_block_of_another_heap, check),
         cmocka_unit_test_teardown(test_births, check),
         cmocka_unit_test_teardown(test_a_share_is_timed, check),
         cmocka_unit_test_teardown(test_a_limit_is_counted, check),

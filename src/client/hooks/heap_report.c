@@ -199,7 +199,7 @@ static HS_COLD void free_slowly(uint8_t heap_id, uint64_t id)
 
 /* --- allocators with a heap of their own ------------------------------------------------------ */
 
-HS_COLD bool hs_heap_report_hit(uint8_t heap_id, uint64_t size_bytes, struct hs_sample *ret_sample)
+bool hs_heap_report_hit(uint8_t heap_id, uint64_t size_bytes, struct hs_sample *ret_sample)
 {
     return hs_sampler_is_ready() && hit(heap_id, size_bytes, ret_sample);
 }

@@ -112,6 +112,9 @@ static HS_COLD void *slow_foreign_malloc(size_t padded_bytes, size_t size_bytes,
 void *hs_slow_malloc_padded(size_t padded_bytes, size_t size_bytes, const struct hs_regs *regs)
 {
     struct hs_sample sample;
+    if (hs_unlikely(hs_python_tls.asked_bytes != 0) && size_bytes <= 1) {
+        return hs_python_give();
+    }
     if (hs_unlikely(hs_real.is_foreign)) {
         return slow_foreign_malloc(padded_bytes, size_bytes, regs);
     }

@@ -47,6 +47,7 @@
 #include "client/life/fork.h"
 #include "client/life/lifecycle.h"
 #include "client/life/python_heap.h"
+#include "client/tables/heaps.h"
 #include "client/tables/mapped_reserve.h"
 #include "client/tables/modules.h"
 #include "client/tables/region.h"
@@ -107,8 +108,18 @@ HS_COLD enum hs_loss hs_record_reason_of(enum hs_loss loss)
                                                                                  : loss;
 }
 
-static inline enum hs_loss record(struct hs_thread *thread, const void *ptr, size_t size_bytes,
-                                  const struct hs_sample *sample, const struct hs_regs *regs)
+/* The stack in a heap. */
+static inline uint32_t stack_in(struct hs_thread *thread, uint8_t heap_id,
+                                const struct hs_regs *regs)
+{
+    uint32_t base_id = hs_call_stack_find(thread, regs);
+    return heap_id == 0 || base_id == HS_ID_NONE ? base_id
+                                                 : hs_stack_derive(base_id, heap_id, 0, 0);
+}
+
+static inline __attribute__((always_inline)) enum hs_loss
+record(struct hs_thread *thread, uint8_t heap_id, const void *ptr, size_t size_bytes,
+       const struct hs_sample *sample, const struct hs_regs *regs)
 {
     uint64_t begin_ns = 0;
     if (hs_unlikely(--thread->name_countdown % HS_CLOCK_SAMPLES == 0)) {
@@ -122,14 +133,16 @@ static inline enum hs_loss record(struct hs_thread *thread, const void *ptr, siz
         .addr = (uintptr_t)ptr,
         .size_bytes = size_bytes,
         .weight_bytes = sample->hits ? sample->hits * sample->interval_bytes : size_bytes,
-        .stack_id = hs_call_stack_find(thread, regs),
+        .stack_id = stack_in(thread, heap_id, regs),
         .birth_ms = hs_record_now_ms(thread),
         .hits = sample->hits,
         .interval_idx = sample->interval_idx,
         /* ORDER cut: births of this epoch belong to the cuts announced from it on. */
         .epoch = hs_load_acquire(&hs_control_page.control.epoch),
     };
-    struct hs_totals_v1 *totals = hs_stack_totals(block.stack_id, block.epoch);
+    struct hs_totals_v1 *totals = heap_id != 0 && block.stack_id == HS_ID_NONE
+                                      ? NULL
+                                      : hs_stack_totals(block.stack_id, block.epoch);
     if (hs_unlikely(!totals)) {
         return hs_record_reason_of(HS_LOSS_TABLE_FULL);
     }
@@ -141,6 +154,9 @@ static inline enum hs_loss record(struct hs_thread *thread, const void *ptr, siz
     /* Another allocator than the C library's may map its memory by calls that come to our hooks. */
     if (hs_unlikely(hs_real.is_foreign) && hs_mapped_reserve_may_be_at(block.addr)) {
         hs_mapped_reserve_note(thread, block.addr, size_bytes);
+    }
+    if (heap_id != 0) {
+        hs_shared_add(&hs_heaps_element(heap_id)->alloc_bytes, block.weight_bytes);
     }
     hs_stack_add(totals, size_bytes, sample->hits, sample->interval_bytes);
     thread->block->sample_count++;
@@ -160,21 +176,35 @@ HS_COLD void hs_record_count_loss(enum hs_loss loss, uint64_t size_bytes, uint32
                          (uint64_t)(count * (double)(1 << HS_COUNT_SHIFT) + 0.5));
 }
 
-void hs_record_alloc(const void *ptr, size_t size_bytes, const struct hs_sample *sample,
-                     const struct hs_regs *regs)
+static inline __attribute__((always_inline)) void record_in(uint8_t heap_id, const void *ptr,
+                                                            size_t size_bytes,
+                                                            const struct hs_sample *sample,
+                                                            const struct hs_regs *regs)
 {
     enum hs_loss loss = HS_LOSS_REENTRANT;
     struct hs_frame_marker mark;
     struct hs_thread *thread = hs_thread_self();
     if (hs_likely(hs_reentry_guard_enter(&mark))) {
         loss = hs_unlikely(!hs_record_is_still_on()) ? HS_LOSS_N
-               : hs_likely(thread != NULL)           ? record(thread, ptr, size_bytes, sample, regs)
-                                                     : HS_LOSS_NO_THREAD_BLOCK;
+               : hs_likely(thread != NULL) ? record(thread, heap_id, ptr, size_bytes, sample, regs)
+                                           : HS_LOSS_NO_THREAD_BLOCK;
         hs_reentry_guard_leave();
     }
     if (hs_unlikely(loss != HS_LOSS_N)) {
         hs_record_count_loss(loss, size_bytes, sample->hits, sample->interval_bytes);
     }
+}
+
+void hs_record_alloc(const void *ptr, size_t size_bytes, const struct hs_sample *sample,
+                     const struct hs_regs *regs)
+{
+    record_in(0, ptr, size_bytes, sample, regs);
+}
+
+void hs_record_alloc_in(uint8_t heap_id, const void *ptr, size_t size_bytes,
+                        const struct hs_sample *sample, const struct hs_regs *regs)
+{
+    record_in(heap_id, ptr, size_bytes, sample, regs);
 }
 
 /* For a free in a forked child that has not begun to record. Returns true if the child has begun to

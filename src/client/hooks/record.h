@@ -23,6 +23,10 @@
 void hs_record_alloc(const void *ptr, size_t size_bytes, const struct hs_sample *sample,
                      const struct hs_regs *regs);
 
+/* The same for a block of another heap that malloc serves: its free comes to malloc's hooks. */
+void hs_record_alloc_in(uint8_t heap_id, const void *ptr, size_t size_bytes,
+                        const struct hs_sample *sample, const struct hs_regs *regs);
+
 /* Forgets a block; called before the real free. True: the block was recorded, and *ret_block (may
  * be NULL) says what it was. */
 bool hs_record_free(const void *ptr, struct hs_live_block *ret_block);

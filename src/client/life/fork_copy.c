@@ -103,12 +103,14 @@ static bool is_from_before(const struct copy *c, uint64_t word)
     return HS_RECORD_STATE(word) == HS_RECORD_ALIVE && HS_RECORD_EPOCH(word) <= c->moment->epoch;
 }
 
-/* Does a block have this hash, in malloc's index or in that of the other heaps? */
+/* Does a block have this hash, in malloc's index or in that of the other heaps? One heap may have
+ * blocks in both (live.h: hs_live_is_in_heap). */
 static bool is_hash_of(const struct hs_record_v1 *record, uint32_t hash)
 {
     uint8_t heap_id = hs_region_heap_of(record);
-    return hash ==
-           (heap_id == 0 ? hs_locate_hash(record->addr) : hs_heap_hash(heap_id, record->addr));
+    bool is_here = heap_id == 0 || hs_heap_blocks_is_addressed(heap_id);
+    return (is_here && hash == hs_locate_hash(record->addr)) ||
+           (heap_id != 0 && hash == hs_heap_hash(heap_id, record->addr));
 }
 
 /* Copies a record that does not change meanwhile. False: it belongs to another block by now, or to

@@ -4,6 +4,7 @@
 #include "client/life/python_heap.h"
 
 #include "client/life/lifecycle.h"
+#include "client/life/python_stash.h"
 #include "client/patch/loader_lock.h"
 #include "client/patch/python_slots.h"
 #include "client/tables/heap_blocks.h"
@@ -24,7 +25,8 @@ enum progress {
 
 uint8_t hs_python_heap_id;
 static uint32_t progress;
-static bool is_redirected;
+static uint32_t redirect; /* enum hs_python_redirect */
+static bool cannot_move;  /* samples: see hs_python_heap_stop_moving */
 
 static HS_COLD void add(void)
 {
@@ -60,32 +62,54 @@ static bool is_known(void)
 
 /* Once they are redirected, calls stay so until recording ends: a block whose free is not seen
  * would stay in the profile. */
-static bool is_wanted(void)
+static enum hs_python_redirect wanted(void)
 {
+    enum hs_python_redirect now = (enum hs_python_redirect)hs_load_relaxed(&redirect);
     bool is_on = hs_life_state_is_alive() &&
                  hs_load_relaxed(&hs_control_page.control.interval_bytes) != HS_INTERVAL_OFF;
-    return is_on && (hs_load_relaxed(&is_redirected) || hs_heaps_is_wanted(HS_HEAP_NAME_PYTHON));
+    uint64_t interval_bytes = is_on ? hs_heaps_named_interval(HS_HEAP_NAME_PYTHON) : 0;
+    if (!is_on || interval_bytes == HS_INTERVAL_OFF) {
+        return is_on ? now : HS_PYTHON_NONE;
+    }
+    return now == HS_PYTHON_ALL || hs_load_relaxed(&cannot_move) ||
+                   interval_bytes < HS_PYTHON_MOVE_BYTES_MIN
+               ? HS_PYTHON_ALL
+               : HS_PYTHON_ALLOCS;
 }
 
-static void set(bool is_ours)
+static void set(enum hs_python_redirect how)
 {
-    if (is_ours || hs_load_relaxed(&is_redirected)) {
-        hs_python_slots_set(is_ours);
-        hs_store_relaxed(&is_redirected, is_ours);
+    if ((how != HS_PYTHON_NONE || hs_load_relaxed(&redirect) != HS_PYTHON_NONE) &&
+        hs_python_slots_set(how)) {
+        /* ORDER python-free: the structures lead to our free before a block needs it. */
+        hs_store_release(&redirect, how);
     }
 }
 
 void hs_python_heap_follow(void)
 {
     if (is_known()) {
-        set(is_wanted());
+        set(wanted());
     }
+}
+
+bool hs_python_heap_sees_free(void)
+{
+    /* ORDER python-free: as above. */
+    return hs_load_acquire(&redirect) == HS_PYTHON_ALL;
+}
+
+HS_COLD bool hs_python_heap_stop_moving(void)
+{
+    hs_store_relaxed(&cannot_move, true);
+    hs_python_heap_follow();
+    return hs_python_heap_sees_free();
 }
 
 bool hs_python_heap_maps(uint64_t pc, size_t len_bytes)
 {
-    return hs_load_relaxed(&is_redirected) && hs_python_slots_maps_arena(pc, len_bytes) &&
-           hs_heaps_is_wanted(HS_HEAP_NAME_PYTHON);
+    return hs_load_relaxed(&redirect) != HS_PYTHON_NONE &&
+           hs_python_slots_maps_arena(pc, len_bytes) && hs_heaps_is_wanted(HS_HEAP_NAME_PYTHON);
 }
 
 void hs_python_heap_find(void)
@@ -118,6 +142,7 @@ void hs_python_heap_follow_fork(void)
     if (progress == PROGRESS_BEGUN) {
         progress = PROGRESS_NONE; /* by a thread that does not exist here */
     }
+    hs_python_stash_follow_fork();
     if (hs_python_slots_follow_fork) {
         hs_python_slots_follow_fork();
     }
@@ -129,6 +154,6 @@ void hs_python_heap_follow_fork(void)
 void hs_python_heap_leave(void)
 {
     if (is_known()) {
-        set(false);
+        set(HS_PYTHON_NONE);
     }
 }

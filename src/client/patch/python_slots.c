@@ -266,23 +266,41 @@ bool hs_python_slots_maps_arena(uint64_t pc, size_t len_bytes)
            (len_bytes == ARENA_BYTES || len_bytes == SMALL_ARENA_BYTES);
 }
 
-void hs_python_slots_set(bool is_ours)
+static struct hs_python_functions functions_of(enum hs_python_redirect how)
 {
-    const struct hs_python_functions *from = is_ours ? &hs_python_real : &hs_python_hooks;
-    const struct hs_python_functions *to = is_ours ? &hs_python_hooks : &hs_python_real;
+    struct hs_python_functions functions = how == HS_PYTHON_NONE ? hs_python_real : hs_python_hooks;
+    if (how == HS_PYTHON_ALLOCS) {
+        functions.free = hs_python_real.free;
+    }
+    return functions;
+}
+
+static void redirect(uintptr_t *slot, enum hs_python_redirect how)
+{
+    const struct hs_python_functions to = functions_of(how);
+    for (unsigned i = HS_PYTHON_NONE; i <= HS_PYTHON_ALL; i++) {
+        const struct hs_python_functions from = functions_of((enum hs_python_redirect)i);
+        if (i != how && does_hold(slot, &from)) {
+            store(slot, &to);
+            return;
+        }
+    }
+}
+
+bool hs_python_slots_set(enum hs_python_redirect how)
+{
     if (hs_load_relaxed(&known.slot_count) == 0 || !enter()) {
-        return;
+        return false;
     }
     /* ORDER python-unload: as in hs_python_slots_before_unload. */
     hs_fence_seq_cst();
     bool may_go = hs_load_relaxed(&known.unload_count) > 0;
     /* One that another thread is just writing holds neither, and is changed at the next call. */
     for (uint32_t i = 0; i < known.slot_count && !may_go; i++) {
-        if (does_hold(known.slots[i], from)) {
-            store(known.slots[i], to);
-        }
+        redirect(known.slots[i], how);
     }
     leave();
+    return !may_go;
 }
 
 /* --- unloading -------------------------------------------------------------------------------- */

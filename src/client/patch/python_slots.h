@@ -55,8 +55,15 @@ __attribute__((weak)) bool hs_python_slots_are_known(void);
 /* Does a call of mmap that returns to `pc` map an arena, from which pymalloc takes its blocks? */
 __attribute__((weak)) bool hs_python_slots_maps_arena(uint64_t pc, size_t len_bytes);
 
-/* Redirects the interpreter's calls to our hooks, or sets them back. */
-__attribute__((weak)) void hs_python_slots_set(bool is_ours);
+/* Which of the interpreter's calls lead to our hooks. */
+enum hs_python_redirect {
+    HS_PYTHON_NONE,
+    HS_PYTHON_ALLOCS, /* malloc, calloc and realloc: the compiler's inlined free stays in use */
+    HS_PYTHON_ALL,    /* also free */
+};
+
+/* Redirects the calls, or sets them back. False: not now, and nothing was done. */
+__attribute__((weak)) bool hs_python_slots_set(enum hs_python_redirect how);
 
 /* Called before and after a library is unloaded: in between nothing is stored in the structures,
  * and then an interpreter that has gone is forgotten. */

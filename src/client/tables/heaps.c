@@ -171,9 +171,14 @@ uint64_t hs_heaps_wanted_interval(uint8_t heap_id)
     return wanted_interval(heap->name, hs_load_relaxed(&heap->flags));
 }
 
+uint64_t hs_heaps_named_interval(const char *name)
+{
+    return wanted_interval(name, 0);
+}
+
 bool hs_heaps_is_wanted(const char *name)
 {
-    return wanted_interval(name, 0) != HS_INTERVAL_OFF;
+    return hs_heaps_named_interval(name) != HS_INTERVAL_OFF;
 }
 
 static const char *parse_number(const char *text, uint64_t *ret_value)

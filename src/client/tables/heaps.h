@@ -50,6 +50,9 @@ uint64_t hs_heaps_wanted_interval(uint8_t heap_id);
 /* Do the present settings say that a heap of this name is recorded? It need not have been added. */
 bool hs_heaps_is_wanted(const char *name);
 
+/* The interval that they say for it; HS_INTERVAL_OFF: it is not recorded. */
+uint64_t hs_heaps_named_interval(const char *name);
+
 /* Is a heap other than malloc's recorded, as of the last pick-up? */
 bool hs_heaps_is_any_recorded(void);
 

@@ -10,7 +10,6 @@
 #include "client/tables/shared.h"
 
 bool hs_live_has_half_grains;
-bool hs_live_has_other_bits;
 /* For allocators that align blocks within blocks of another allocator: the largest alignment that
  * is looked for. */
 #define ALIGN_BYTES_MAX  ((uintptr_t)2 << 20)
@@ -53,6 +52,13 @@ bool hs_live_covers(uintptr_t addr)
         }
     }
     return false;
+}
+
+bool hs_live_is_in_heap(uintptr_t addr, uint8_t heap_id)
+{
+    struct hs_record_place place;
+    return hs_filter_test(addr) && hs_locate_find(hs_tls.self, addr, &place) &&
+           hs_region_heap_of(place.record) == heap_id;
 }
 
 /* Clears the filter's bit of an address, unless another block may share the bit. */
@@ -162,7 +168,7 @@ bool hs_live_is_valid(void)
             return false;
         }
     }
-    return hs_live_has_half_grains || hs_live_has_other_bits ||
+    return hs_live_has_half_grains || hs_locate_has_others ||
            hs_filter_bit_count() == hs_region_alive_count(true);
 }
 

@@ -86,6 +86,10 @@ bool hs_live_covers(uintptr_t addr);
 /* Such a block starts behind this address. */
 uintptr_t hs_live_first_cover(uintptr_t addr);
 
+/* Is a block of this heap recorded at `addr`? A heap other than malloc's has blocks here if malloc
+ * serves them. */
+bool hs_live_is_in_heap(uintptr_t addr, uint8_t heap_id);
+
 /* Forgets the block at `addr`; called before the real free. True: the block was recorded, and
  * *ret_block (may be NULL) says what it was, so that a failed realloc can put it back. `thread` is
  * NULL when this thread is inside our code already (in a signal handler): the thread's lists are
@@ -113,8 +117,6 @@ bool hs_live_is_valid(void);
  * and be allocated and freed by two threads. Set when the first such address is seen; from then on
  * the bits of blocks of up to 8 bytes are not cleared. */
 extern HS_HIDDEN bool hs_live_has_half_grains;
-/* For assertions: the filter also has bits of another heap (heap_blocks.h). */
-extern HS_HIDDEN bool hs_live_has_other_bits;
 #define HS_LIVE_GRAIN      ((uintptr_t)1 << HS_FILTER_GRAIN_SHIFT)
 #define HS_LIVE_HALF_GRAIN (HS_LIVE_GRAIN / 2)
 

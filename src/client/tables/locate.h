@@ -94,6 +94,10 @@ struct hs_record_v1 *hs_locate_take_slow(struct hs_thread *thread, struct hs_cac
  * back. */
 bool hs_locate_publish_slow(struct hs_thread *thread, uintptr_t addr, struct hs_record_v1 *record);
 
+/* For assertions: another heap may have blocks here, and bits in the filter: that of
+ * hs_heap_blocks_set_addressed(). */
+extern HS_HIDDEN bool hs_locate_has_others;
+
 /* --- hot -------------------------------------------------------------------------------------- */
 
 /* When other threads have found this many blocks in a thread's cache, the thread stops using it, */

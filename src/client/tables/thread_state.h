@@ -118,6 +118,8 @@ extern HS_HIDDEN _Thread_local _Alignas(64) struct hs_tls hs_tls
 struct hs_python_tls {
     uint64_t left_bytes; /* as in struct hs_heap_countdown; 0: see there */
     uintptr_t moved_va;  /* the block that is being reallocated, until malloc is seen to do it */
+    size_t asked_bytes;  /* of the next malloc(1), instead of 1; 0: none */
+    uintptr_t given_va;  /* what that malloc returned */
 };
 
 /* The running thread's. */

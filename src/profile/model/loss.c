@@ -55,6 +55,10 @@ static const struct hs_loss_text client_losses[HS_LOSS_N] = {
                             "mappings not recorded (heapscope's library could not follow a "
                             "change in time)",
                             true, false },
+    [HS_LOSS_UNMOVED] = { "unmoved_objects",
+                          "objects of Python not recorded (they could not be moved out of the "
+                          "interpreter's arenas)",
+                          true, false },
     [HS_LOSS_DUPLICATE] = { "duplicate_address",
                             "blocks counted as freed when their address was reused (by a pool, or "
                             "after an unseen free)",
