@@ -149,10 +149,15 @@ def check_recorded(heapscope, report, pid, file):
     return ledger
 
 
+def is_explained(ledger):
+    """Of a process that was attached to, at most one part in a hundred is not."""
+    return ledger["unexplained_bytes"] <= 0.01 * ledger["rss_bytes"]
+
+
 @pytest.mark.parametrize("program", [python, perl, node, java, go], ids=lambda program: program.__name__)
 def test_program(heapscope, report, dist, tmp_path, program):
     with running(program(tmp_path)) as pid:
-        check(heapscope, report, dist, pid, tmp_path)
+        assert is_explained(check(heapscope, report, dist, pid, tmp_path))
 
 
 def test_redis(heapscope, report, dist, tmp_path):
@@ -163,7 +168,7 @@ def test_redis(heapscope, report, dist, tmp_path):
         fill = "for i = 1, 50000 do redis.call('set', i, string.rep('x', 100)) end"
         subprocess.run(["redis-cli", "-s", socket, "eval", fill, "0"], check=True, stdout=subprocess.DEVNULL)
         ledger = check(heapscope, report, dist, pid, tmp_path)
-    assert ledger["rss_bytes"] > 12 << 20
+    assert ledger["rss_bytes"] > 12 << 20 and is_explained(ledger)
 
 
 def test_nginx_workers(heapscope, report, dist, tmp_path):
@@ -177,4 +182,4 @@ def test_nginx_workers(heapscope, report, dist, tmp_path):
                 return [int(child) for child in file.read().split()]
         wait_until(lambda: len(workers()) == 2)
         for worker in workers():
-            check(heapscope, report, dist, worker, tmp_path)
+            assert is_explained(check(heapscope, report, dist, worker, tmp_path))
