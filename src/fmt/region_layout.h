@@ -235,8 +235,6 @@ struct hs_region_header_v2 {
     /* In the target's memory: struct hs_own_ranges_v2; 0: none. Not there in older regions, whose
      * header_bytes end before it. */
     uint64_t own_ranges_va;
-    /* The same: struct hs_python_arenas_v2; 0: none. */
-    uint64_t python_arenas_va;
 };
 
 #define HS_OWN_RANGES 255U
@@ -253,14 +251,6 @@ struct hs_own_ranges_v2 {
     uint64_t next_va; /* 0: this is the last one */
     uint64_t reserved;
     struct hs_own_range_v2 ranges[HS_OWN_RANGES];
-};
-
-#define HS_PYTHON_ARENAS 16384U
-
-/* Addresses in arenas of a Python interpreter, in the target's memory: each one tells of the
- * mapping that contains it. */
-struct hs_python_arenas_v2 {
-    uint64_t va[HS_PYTHON_ARENAS]; /* 0: unused */
 };
 
 /* The heap of what the program maps itself. Its blocks are ranges of addresses. */

@@ -186,10 +186,10 @@ def test_objects_of_a_python_before_attaching(heapscope, report, dist, tmp_path,
 
 def jvms():
     """Each release that is installed."""
-    return sorted(pathlib.Path("/usr/lib/jvm").glob("*/bin/java")) or [pathlib.Path("java")]
+    return sorted({path.resolve() for path in pathlib.Path("/usr/lib/jvm").glob("*/bin/java")}) or [pathlib.Path("java")]
 
 
-@pytest.mark.parametrize("command", {path.resolve() for path in jvms()}, ids=lambda path: path.parent.parent.name)
+@pytest.mark.parametrize("command", jvms(), ids=lambda path: path.parent.parent.name)
 @pytest.mark.parametrize("options", [["-XX:+UseG1GC"], ["-XX:+UseSerialGC", "-XX:-UsePerfData"], ["-XX:+UseParallelGC"], ["-XX:+UseZGC"],
                                      ["-XX:+UseShenandoahGC", "-XX:-UsePerfData"]], ids=lambda options: options[0][8:-2])
 def test_a_jvm_before_attaching(heapscope, report, dist, tmp_path, command, options):

@@ -23,7 +23,6 @@
 #include "client/hooks/mapping.h"
 #include "client/host/memfd.h"
 #include "client/host/real.h"
-#include "client/tables/python_arenas.h"
 
 #define ACCESS (PROT_READ | PROT_WRITE | PROT_EXEC)
 
@@ -144,7 +143,6 @@ HS_EXPORT void *hs_hook_mmap64(void *addr, size_t len_bytes, int prot, int flags
 static HS_COLD int unmap(void *addr, size_t len_bytes, bool is_syscall)
 {
     struct hs_mapped_chain old = { 0 };
-    hs_python_arenas_forget((uint64_t)addr, len_bytes);
     hs_mapping_take((uint64_t)addr, len_bytes, &old);
     int err = is_syscall ? (int)hs_real.syscall(SYS_munmap, (long)addr, (long)len_bytes, 0, 0, 0, 0)
                          : hs_real.munmap(addr, len_bytes);
@@ -156,9 +154,7 @@ int hs_hook_munmap(void *addr, size_t len_bytes) __asm__("munmap");
 
 HS_EXPORT int hs_hook_munmap(void *addr, size_t len_bytes)
 {
-    return hs_mapped_has_any() || hs_load_relaxed(&hs_python_arenas_has_any)
-               ? unmap(addr, len_bytes, false)
-               : hs_real.munmap(addr, len_bytes);
+    return hs_mapped_has_any() ? unmap(addr, len_bytes, false) : hs_real.munmap(addr, len_bytes);
 }
 
 /* --- mremap ----------------------------------------------------------------------------------- */

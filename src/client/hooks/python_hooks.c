@@ -20,7 +20,6 @@
 #include "client/tables/life_state.h"
 #include "client/tables/live.h"
 #include "client/tables/mapped_reserve.h"
-#include "client/tables/python_arenas.h"
 #include "client/thread/countdown.h"
 #include "client/thread/heap_countdown.h"
 #include "client/thread/thread.h"
@@ -123,12 +122,11 @@ static enum place place_sample(void *ctx, size_t size_bytes, void **ret_ptr)
     return !is_memory_short && hs_python_heap_stop_moving() ? PLACE_ARENA : PLACE_NONE;
 }
 
-/* The ledger, and the heap `mmap`, know arenas by an address in them. */
+/* The heap `mmap` gives up a range that holds an arena. */
 static void note_arena(const void *ptr)
 {
     struct hs_frame_marker mark;
     struct hs_thread *thread = hs_thread_self();
-    hs_python_arenas_note((uintptr_t)ptr);
     if (hs_mapped_reserve_may_be_at((uintptr_t)ptr) && hs_reentry_guard_enter(&mark)) {
         if (thread && hs_record_is_still_on()) {
             hs_mapped_reserve_note(thread, (uintptr_t)ptr, 1);
@@ -192,7 +190,6 @@ static void *keep(const struct request *request, uint8_t heap_id, void *ptr,
     void *moved = NULL;
     switch (place_sample(request->ctx, request->size_bytes, &moved)) {
     case PLACE_ARENA:
-        hs_python_arenas_note((uintptr_t)ptr);
         hs_heap_report_record(heap_id, (uintptr_t)ptr, request->size_bytes, sample, regs);
         return ptr;
     case PLACE_MALLOC:

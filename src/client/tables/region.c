@@ -14,7 +14,6 @@
 #include "client/host/own_ranges.h"
 #include "client/host/pages.h"
 #include "client/host/sandbox.h"
-#include "client/tables/python_arenas.h"
 #include "rt/sys.h"
 
 struct hs_region hs_region;
@@ -158,7 +157,6 @@ static void start_head(struct hs_region_control_v1 *control, struct hs_region_he
     header->page_bytes = HS_CONTROL_PAGE_BYTES;
     header->interval_count = 1;
     header->own_ranges_va = (uint64_t)(uintptr_t)&hs_own_ranges;
-    header->python_arenas_va = (uint64_t)(uintptr_t)&hs_python_arenas;
     for (unsigned i = 0; i < HS_SECTION_N; i++) {
         header->sections[i] = hs_region.layout[i];
     }

@@ -15,7 +15,6 @@
 #include "trace/ledger.h"
 
 #define PAGE_BYTES UINT64_C(4096)
-#define VA_END     (UINT64_C(1) << 47)
 /* Memory that the loader makes for thread-local variables contains pointers to an allocator's data
  * and back, and is smaller than anything that an allocator maps for blocks. */
 #define POINTED_BYTES_MIN (UINT64_C(64) << 10)
@@ -39,7 +38,6 @@ struct search {
     struct hs_va_ranges gaps; /* memory without an owner */
     const char **names;       /* of the owner of each gap; NULL: it is not known */
     const struct library *library;
-    const char *arenas_name; /* of the heap of Python's objects; NULL: there is none */
 };
 
 static const struct library *find_library(const char *path)
@@ -130,41 +128,7 @@ static int malloc_name(const struct hs_allocator_search *search, const char **re
     return r;
 }
 
-/* --- arenas of Python ------------------------------------------------------------------------- */
-
-static int take_arenas(void *ctx, const uint64_t *words, size_t word_count)
-{
-    struct search *search = ctx;
-    for (size_t i = 0; i < word_count; i++) {
-        size_t gap =
-            words[i] != 0 ? hs_va_ranges_find(&search->gaps, words[i]) : search->gaps.count;
-        if (gap < search->gaps.count && !search->names[gap]) {
-            search->names[gap] = search->arenas_name;
-        }
-    }
-    return 0;
-}
-
-/* Names the mappings that the client's table names: samples may all lie in malloc's memory. */
-static int name_arenas(struct search *search)
-{
-    const struct hs_allocator_search *of = search->of;
-    uint64_t start_va = of->region->header.python_arenas_va;
-    uint64_t bytes = sizeof(struct hs_python_arenas_v2);
-    struct hs_memory_scan scan = {
-        .window = of->window,
-        .pagemap_fd = of->pagemap_fd,
-        .bytes_left = 2 * bytes,
-        .take = take_arenas,
-        .ctx = search,
-    };
-    if (!search->arenas_name || start_va % PAGE_BYTES != 0 || start_va > VA_END - bytes) {
-        return 0;
-    }
-    int r = hs_memory_scan(&scan, start_va, start_va + bytes);
-    return r == -ENOMEM ? r : 0; /* otherwise no memory is named after it */
-}
-
+/* Its blocks may lie in malloc's memory; its arenas are known by their pools. */
 static bool is_python(const struct hs_heap_v2 *heap)
 {
     return (heap->flags & HS_HEAP_NAMED) && strcmp(heap->name, HS_HEAP_NAME_PYTHON) == 0;
@@ -189,10 +153,7 @@ static int name_by_blocks(struct search *search)
                                 : !(heaps[i].flags & HS_HEAP_NAMED) ||
                                       (heaps[i].flags & HS_HEAP_CARVED) ||
                                       strcmp(heaps[i].name, HS_HEAP_NAME_MMAP) == 0;
-        if (is_python(&heaps[i]) && region->header.python_arenas_va != 0) {
-            search->arenas_name = heaps[i].name;
-            is_left_out[i] = true; /* its blocks may lie in malloc's memory */
-        }
+        is_left_out[i] |= is_python(&heaps[i]);
     }
     r = hs_block_places_find(region, &search->gaps, is_left_out, heap_ids);
     r = r == -ENOMEM ? r : 0; /* without the records, no memory is named after them */
@@ -202,7 +163,7 @@ static int name_by_blocks(struct search *search)
         }
     }
     free(heap_ids);
-    return r == 0 ? name_arenas(search) : r;
+    return r;
 }
 
 static int add_gaps(struct search *search)

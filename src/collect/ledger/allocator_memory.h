@@ -4,7 +4,6 @@
  *
  * Such memory is recognized by what points to it:
  * - a recorded block of a heap lies there;
- * - the client says that it holds arenas of Python's objects (tables/python_arenas.h);
  * - the data of the allocator's library points there (for its own tables, and where nothing is
  *   recorded, because heapscope attached later), or it is a segment of mimalloc.
  *

@@ -21,6 +21,8 @@ struct search {
     struct hs_va_ranges ranges;
     struct place *places; /* one for each range */
     bool is_left_out[HS_REGION_HEAPS];
+    bool is_python[HS_REGION_HEAPS];
+    size_t python; /* the place that has the sum of Python's objects */
     uint64_t interval_bytes[HS_REGION_INTERVALS]; /* 0: unknown */
 };
 
@@ -31,6 +33,7 @@ static int find_places(struct search *search, int pagemap_fd, const struct hs_ow
     if (!search->places) {
         return -ENOMEM;
     }
+    search->python = owned->count;
     for (size_t i = 0; i < owned->count; i++) {
         const struct hs_owned_range *range = &owned->items[i];
         struct place *place = &search->places[search->ranges.count];
@@ -42,6 +45,10 @@ static int find_places(struct search *search, int pagemap_fd, const struct hs_ow
         if (r < 0 && r != -EFBIG) {
             return r;
         }
+        if (r == 0 && strcmp(range->name, HS_HEAP_NAME_PYTHON) == 0 &&
+            search->python == owned->count) {
+            search->python = search->ranges.count;
+        }
         r = r == 0 ? hs_va_ranges_add(&search->ranges, range->start_va, range->end_va) : 0;
         if (r < 0) {
             hs_residency_deinit(&place->residency);
@@ -51,26 +58,43 @@ static int find_places(struct search *search, int pagemap_fd, const struct hs_ow
     return 0;
 }
 
-static void add(const struct search *search, const struct hs_live_record *live, size_t at)
+/* The bytes of a block that are resident. */
+static uint64_t resident_bytes_of(const struct search *search, const struct hs_live_record *live,
+                                  size_t at)
 {
-    const struct place *place = &search->places[at];
-    struct hs_ledger_blocks *blocks = place->blocks;
-    unsigned hits = HS_RECORD_HITS(live->word), interval = HS_RECORD_INTERVAL(live->word);
     uint64_t room_bytes = search->ranges.items[at].end_va - live->va;
     uint64_t size_bytes = live->size_bytes < room_bytes ? live->size_bytes : room_bytes;
-    double resident_bytes =
-        (double)hs_residency_bytes(&place->residency, live->va, live->va + size_bytes);
+    return hs_residency_bytes(&search->places[at].residency, live->va, live->va + size_bytes);
+}
+
+static void add(const struct search *search, const struct hs_live_record *live,
+                uint64_t resident_bytes, struct hs_ledger_blocks *blocks)
+{
+    unsigned hits = HS_RECORD_HITS(live->word), interval = HS_RECORD_INTERVAL(live->word);
     if (live->size_bytes == 0) {
         return;
     }
     if (hits == 0) {
-        blocks->bytes += resident_bytes;
+        blocks->bytes += (double)resident_bytes;
     } else if (interval < HS_REGION_INTERVALS) {
-        double weight_bytes =
-            (double)search->interval_bytes[interval] * resident_bytes / (double)live->size_bytes;
+        double weight_bytes = (double)search->interval_bytes[interval] * (double)resident_bytes /
+                              (double)live->size_bytes;
         blocks->bytes += hits * weight_bytes;
         blocks->sampled_bytes += hits * weight_bytes;
         blocks->variance += hits * weight_bytes * weight_bytes;
+    }
+}
+
+/* A sample of Python's objects lies in malloc's memory, and stands for objects in arenas. */
+static void add_record(const struct search *search, const struct hs_live_record *live,
+                       uint8_t heap_id)
+{
+    size_t at =
+        search->is_python[heap_id] ? search->python : hs_va_ranges_find(&search->ranges, live->va);
+    if (at < search->ranges.count) {
+        add(search, live,
+            search->is_python[heap_id] ? live->size_bytes : resident_bytes_of(search, live, at),
+            search->places[at].blocks);
     }
 }
 
@@ -80,11 +104,10 @@ static int add_all(const struct search *search, const struct hs_region *region)
     struct hs_live_record live;
     int r = hs_live_records_open(region, &records);
     for (uint64_t i = 0; r == 0 && i < records.records.count; i++) {
-        if (hs_live_record_view(&records, i, &live) &&
-            !search->is_left_out[hs_live_records_heap_of(&records, live.stack_id)]) {
-            size_t at = hs_va_ranges_find(&search->ranges, live.va);
-            if (at < search->ranges.count) {
-                add(search, &live, at);
+        if (hs_live_record_view(&records, i, &live)) {
+            uint8_t heap_id = hs_live_records_heap_of(&records, live.stack_id);
+            if (!search->is_left_out[heap_id]) {
+                add_record(search, &live, heap_id);
             }
         }
     }
@@ -98,6 +121,8 @@ static void take_heaps(struct search *search, const struct hs_heap_v2 *heaps)
         search->is_left_out[i] =
             i > 0 && ((heaps[i].flags & HS_HEAP_CARVED) ||
                       strncmp(heaps[i].name, HS_HEAP_NAME_MMAP, sizeof(heaps[i].name)) == 0);
+        search->is_python[i] =
+            i > 0 && strncmp(heaps[i].name, HS_HEAP_NAME_PYTHON, sizeof(heaps[i].name)) == 0;
     }
 }
 

@@ -1,7 +1,8 @@
 /*
  * How much of the memory of allocators that are not glibc's malloc is in recorded live blocks.
  *
- * A block counts with those of its bytes that lie in resident pages. A sampled block stands for all
+ * A block counts with those of its bytes that lie in resident pages; Python's objects, which were
+ * written to, with all of them, in the line of its arenas. A sampled block stands for all
  * that its samples weigh, as in snapshots; the records are read without a cut.
  *
  * Threads   one.

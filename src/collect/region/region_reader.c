@@ -148,10 +148,9 @@ static const char *find_content_fault(const struct hs_region *region,
 /* Fields that the headers of older clients do not have stay 0. */
 static int read_newer_fields(const struct hs_region *region, struct hs_region_header_v2 *header)
 {
-    size_t bytes = header->header_bytes < sizeof(*header) ? header->header_bytes : sizeof(*header);
-    return header->version == HS_REGION_VERSION && bytes > HS_HEADER_V2_BYTES_MIN
+    return header->version == HS_REGION_VERSION && header->header_bytes >= sizeof(*header)
                ? read_at(region->fd, HS_REGION_HEADER_OFF + HS_HEADER_V2_BYTES_MIN,
-                         (char *)header + HS_HEADER_V2_BYTES_MIN, bytes - HS_HEADER_V2_BYTES_MIN)
+                         &header->own_ranges_va, sizeof(header->own_ranges_va))
                : 0;
 }
 
