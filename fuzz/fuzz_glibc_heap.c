@@ -26,6 +26,15 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static uint64_t sum_of(const struct hs_malloc_space *space)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < HS_MALLOC_STATE_N; i++) {
+        bytes += space->sums[i].bytes;
+    }
+    return bytes;
+}
+
 static void walk(struct hs_remote_window *window, const struct hs_glibc_links *links, size_t size)
 {
     const struct hs_glibc_piece piece = {
@@ -44,11 +53,7 @@ static void walk(struct hs_remote_window *window, const struct hs_glibc_links *l
     struct hs_glibc_free_lists lists = { 0 };
     struct hs_malloc_space space = { 0 };
     hs_glibc_walk(window, &residency, &piece, NULL, 0, &wanted, &space);
-    uint64_t sum_bytes = 0;
-    for (size_t i = 0; i < HS_MALLOC_STATE_N; i++) {
-        sum_bytes += space.sums[i].bytes;
-    }
-    check(sum_bytes == piece.end_va - piece.start_va);
+    check(sum_of(&space) == piece.end_va - piece.start_va);
     for (size_t i = 0; i < wanted.count; i++) {
         hs_glibc_free_lists_add_thread(window, links, wanted.chunk_va[i], &lists);
     }
@@ -58,11 +63,45 @@ static void walk(struct hs_remote_window *window, const struct hs_glibc_links *l
     close(fd);
 }
 
+/* The same with a sample of all parts, and with one of some. Recorded blocks are anywhere. */
+static void walk_parts(struct hs_remote_window *window, const uint8_t *data, size_t size)
+{
+    const struct hs_glibc_piece piece = { .start_va = BASE, .end_va = BASE + size / 16 * 16 };
+    struct hs_pair recorded[8];
+    struct hs_residency residency;
+    int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || hs_residency_read(fd, piece.start_va, piece.end_va, &residency) < 0) {
+        close(fd);
+        return;
+    }
+    for (size_t i = 0; i < 8; i++) {
+        recorded[i].key = BASE + size / 8 * i + data[i] / 16 * 16U;
+    }
+    const struct hs_live_blocks blocks = { .items = recorded, .count = 8 };
+    check(hs_sort_pairs(recorded, 8) == 0);
+    for (unsigned shift = 0; shift < 4; shift++) {
+        struct hs_glibc_sample sample = { .shift = shift, .blocks = &blocks };
+        struct hs_glibc_wanted wanted = { 0 };
+        struct hs_malloc_space space = { 0 };
+        hs_glibc_walk_parts(window, &residency, &piece, NULL, 0, &wanted, &sample, &space);
+        check(sample.part_count <= 1 && (shift > 0 || sample.part_count == 1));
+        check(sum_of(&sample.seen) == sample.part_count * (piece.end_va - piece.start_va));
+        if (sample.part_count > 0) {
+            hs_glibc_sample_finish(&sample, &space);
+            check(sum_of(&space) == piece.end_va - piece.start_va);
+        }
+        hs_glibc_sample_deinit(&sample);
+        free(wanted.chunk_va);
+    }
+    hs_residency_deinit(&residency);
+    close(fd);
+}
+
 static void read_heap(const struct hs_address_space *space, unsigned minor, size_t size)
 {
     struct hs_glibc_place place = { BASE, BASE + size, 2, minor };
     struct hs_glibc_heap heap;
-    if (hs_glibc_heap_read(getpid(), space, &place, NULL, &heap) == 0) {
+    if (hs_glibc_heap_read(getpid(), space, &place, NULL, NULL, &heap) == 0) {
         for (size_t i = 0; i < heap.arenas.count; i++) {
             check(heap.arenas.items[i].start_va < heap.arenas.items[i].end_va);
         }
@@ -83,7 +122,7 @@ static void read_text(const uint8_t *data, size_t size)
     }
 }
 
-static void read_memory(size_t size, uint8_t choice)
+static void read_memory(const uint8_t *data, size_t size, uint8_t choice)
 {
     char line[256];
     struct hs_address_space space;
@@ -101,6 +140,7 @@ static void read_memory(size_t size, uint8_t choice)
             if (hs_glibc_links_of(2, minor, &links)) {
                 walk(&window, &links, size);
             }
+            walk_parts(&window, data, size);
             hs_remote_window_close(&window);
         }
         hs_address_space_deinit(&space);
@@ -121,7 +161,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     memcpy(memory, data, size);
-    read_memory(size, data[size - 1]);
+    read_memory(data, size, data[size - 1]);
     munmap(memory, BYTES_MAX);
     return 0;
 }

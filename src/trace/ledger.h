@@ -61,6 +61,9 @@ struct hs_ledger_line {
     uint64_t size_bytes; /* resident or not */
     uint64_t rss_bytes, pss_bytes, swap_bytes;
     struct hs_ledger_blocks blocks; /* of HS_LEDGER_ALLOCATOR; else 0 */
+    /* rss_bytes is an estimate, at most so much more or less in 95 of 100 cases; 0: it is exact.
+     * Estimates add up to an exact sum. */
+    uint64_t rss_margin_bytes;
 };
 
 /* A stack that mapped memory, of those of the line HS_LEDGER_MMAP. */
@@ -93,8 +96,11 @@ struct hs_ledger {
     uint64_t hugetlb_bytes;    /* in huge pages of the system's pool; not part of it either */
     uint32_t malloc_result;    /* enum hs_ledger_malloc */
     uint32_t arena_count;
-    bool is_free_cut;    /* some free chunks are counted as in use */
-    uint64_t trim_bytes; /* of the resident bytes, malloc_trim(3) would give back so many */
+    bool is_free_cut;           /* some free chunks are counted as in use */
+    uint64_t trim_bytes;        /* of the resident bytes, malloc_trim(3) would give back so many */
+    uint64_t trim_margin_bytes; /* as rss_margin_bytes */
+    /* One part in so many of malloc's chunks was read, and stands for all; 0 or 1: all were. */
+    uint32_t malloc_part_share;
     struct hs_ledger_line *lines; /* the largest first */
     uint32_t line_count;
     struct hs_ledger_stack *stacks; /* those with the most resident bytes first */

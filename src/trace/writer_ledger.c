@@ -8,7 +8,7 @@
 
 #include "rt/base.h"
 
-#define COLUMN_COUNT        6U /* of which `kind` has narrower numbers */
+#define COLUMN_COUNT        7U /* of which `kind` has narrower numbers */
 #define STACK_COLUMN_COUNT  5U
 #define BLOCKS_COLUMN_COUNT 5U /* of which one has no fractions */
 
@@ -35,6 +35,7 @@ static int fill(const struct hs_ledger *ledger, bool is_rss_peak, Hs__Pb__HsLedg
         columns[3][i] = line->rss_bytes;
         columns[4][i] = line->pss_bytes;
         columns[5][i] = line->swap_bytes;
+        columns[6][i] = line->rss_margin_bytes;
         names[i] = line->name;
     }
     *out = (Hs__Pb__HsLedger)HS__PB__HS_LEDGER__INIT;
@@ -55,6 +56,9 @@ static int fill(const struct hs_ledger *ledger, bool is_rss_peak, Hs__Pb__HsLedg
     out->has_is_free_cut = out->is_free_cut = ledger->is_free_cut;
     out->has_trim_bytes = ledger->trim_bytes != 0;
     out->trim_bytes = ledger->trim_bytes;
+    out->has_trim_margin_bytes = out->has_malloc_part_share = ledger->malloc_part_share > 1;
+    out->trim_margin_bytes = ledger->trim_margin_bytes;
+    out->malloc_part_share = ledger->malloc_part_share;
     out->n_kind = out->n_name = out->n_count = out->n_size_bytes = count;
     out->n_line_rss_bytes = out->n_line_pss_bytes = out->n_line_swap_bytes = count;
     out->kind = (uint32_t *)columns[0];
@@ -64,6 +68,8 @@ static int fill(const struct hs_ledger *ledger, bool is_rss_peak, Hs__Pb__HsLedg
     out->line_pss_bytes = columns[4];
     out->line_swap_bytes = columns[5];
     out->name = names;
+    out->n_line_rss_margin_bytes = ledger->malloc_part_share > 1 ? count : 0;
+    out->line_rss_margin_bytes = columns[6];
     return 0;
 }
 

@@ -128,6 +128,10 @@ static void add_kind(struct ledger *ledger, uint32_t kind)
     struct hs_buf text = HS_BUF_INIT;
     sum.kind = kind;
     hs_ledger_words_write(&sum, &text);
+    if (sum.rss_margin_bytes > 0) {
+        char margin[HS_HUMAN_BYTES];
+        hs_buf_printf(&text, ", ± %s", hs_human_bytes(margin, sum.rss_margin_bytes));
+    }
     add_row(ledger, &sum, &ledger->peak.kinds[kind], hs_buf_text(&text));
     hs_buf_deinit(&text);
     if (hs_ledger_words_have_names(kind)) {
@@ -265,9 +269,22 @@ static void write_remarks(struct ledger *ledger)
     char size[HS_HUMAN_BYTES];
     struct hs_buf text = HS_BUF_INIT;
     if (now->malloc_result == HS_LEDGER_MALLOC_READ && now->arena_count > 0) {
-        hs_buf_printf(&text, "malloc has %llu arena%s; malloc_trim(0) would give back %s.",
+        hs_buf_printf(&text, "malloc has %llu arena%s; malloc_trim(0) would give back %s",
                       (unsigned long long)now->arena_count, now->arena_count == 1 ? "" : "s",
                       hs_human_bytes(size, (double)now->trim_bytes));
+        if (now->trim_margin_bytes > 0) {
+            hs_buf_printf(&text, " ± %s", hs_human_bytes(size, now->trim_margin_bytes));
+        }
+        hs_buf_char(&text, '.');
+    }
+    if (now->malloc_part_share > 1) {
+        hs_buf_printf(
+            &text,
+            " Figures with ± are estimates, and hold in 95 of 100 cases: of a large heap, "
+            "one part in %u of malloc's chunks was read. Free blocks in the lists of "
+            "threads whose lists lie in the other parts are among those that the program "
+            "holds.",
+            now->malloc_part_share);
     }
     add_advice(ledger, &text);
     if (now->is_free_cut) {

@@ -37,6 +37,9 @@ static void write_lines(const struct hs_profile *p, struct hs_json *json,
         }
         hs_json_kv_bool(json, "is_explained", hs_ledger_is_explained(line->kind, line->name != 0));
         write_bytes(json, line);
+        if (line->rss_margin_bytes > 0) {
+            hs_json_kv_uint(json, "rss_margin_bytes", (uint64_t)line->rss_margin_bytes);
+        }
         hs_json_kv_uint(json, "size_bytes", line->size_bytes);
         hs_json_kv_uint(json, "count", line->count);
         if (line->blocks.bytes > 0 || line->blocks.weight_bytes > 0) {
@@ -86,9 +89,13 @@ static void write_sums(const struct hs_report *report, struct hs_json *json, con
     hs_json_kv_uint(json, "missing_process_count", sums->missing_count);
     hs_json_kv_uint(json, "malloc_arena_count", sums->arena_count);
     hs_json_kv_uint(json, "malloc_trim_bytes", sums->trim_bytes);
+    if (sums->malloc_part_share > 1) {
+        hs_json_kv_uint(json, "malloc_trim_margin_bytes", (uint64_t)sums->trim_margin_bytes);
+        hs_json_kv_uint(json, "malloc_part_share", sums->malloc_part_share);
+    }
     write_advice(report, json, sums);
     hs_json_kv_bool(json, "is_malloc_read", sums->malloc_result <= HS_LEDGER_MALLOC_NONE);
-    hs_json_kv_bool(json, "is_free_exact", !sums->is_free_cut);
+    hs_json_kv_bool(json, "is_free_exact", !sums->is_free_cut && sums->malloc_part_share <= 1);
     write_lines(report->profile, json, sums);
     hs_json_close(json, '}');
 }

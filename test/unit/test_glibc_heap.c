@@ -237,7 +237,7 @@ static void read_heap(pid_t pid, struct hs_glibc_heap *ret_heap)
     assert_int_equal(hs_address_space_read(pid, &space), 0);
     struct hs_glibc_place place;
     assert_true(hs_glibc_place_find(pid, &space, &place));
-    assert_int_equal(hs_glibc_heap_read(pid, &space, &place, NULL, ret_heap), 0);
+    assert_int_equal(hs_glibc_heap_read(pid, &space, &place, NULL, NULL, ret_heap), 0);
     hs_address_space_deinit(&space);
 }
 

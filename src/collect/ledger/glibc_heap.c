@@ -10,6 +10,7 @@
 
 #include "collect/ledger/glibc_arena.h"
 #include "collect/ledger/glibc_free_lists.h"
+#include "collect/ledger/glibc_sample.h"
 #include "collect/ledger/glibc_walk.h"
 #include "collect/ledger/remote_window.h"
 #include "collect/ledger/residency.h"
@@ -17,6 +18,9 @@
 
 #define HEAPS_MAX       65536U
 #define CHUNK_ALIGN(va) (((va) + HS_GLIBC_CHUNK_HEAD - 1) & ~(uint64_t)(HS_GLIBC_CHUNK_HEAD - 1))
+
+/* Of a heap that is sampled. */
+#define USED_CHUNKS_SAMPLED_MAX (UINT32_C(1) << 17)
 
 /* A piece, with the pages that are resident. */
 struct walked {
@@ -32,6 +36,7 @@ struct reading {
     struct hs_glibc_links links;
     struct hs_glibc_arenas arenas;
     struct hs_glibc_free_lists fast;
+    struct hs_glibc_sample sample;
     struct hs_glibc_wanted wanted; /* chunks that may contain the lists of a thread */
     struct walked *walked;
     size_t walked_count, walked_capacity;
@@ -61,6 +66,23 @@ static void add_sum(struct hs_malloc_sum *sum, const struct hs_residency *reside
     sum->swap_bytes += hs_residency_swap_bytes(residency, start_va, end_va);
 }
 
+/* Walks over all of a piece, or over a sample of it. */
+static void walk(struct reading *reading, const struct walked *walked)
+{
+    const struct hs_glibc_piece *piece = &walked->piece;
+    const struct hs_glibc_free_lists *fast = &reading->fast;
+    struct hs_malloc_space *space = &reading->heap->space;
+    uint64_t end_va = piece->has_top ? piece->top_va : piece->end_va;
+    if (reading->sample.shift > 0 && end_va > piece->start_va &&
+        end_va - piece->start_va >= HS_GLIBC_SAMPLED_PIECE_MIN &&
+        hs_glibc_walk_parts(&reading->window, &walked->residency, piece, fast->items, fast->count,
+                            &reading->wanted, &reading->sample, space)) {
+        return;
+    }
+    hs_glibc_walk(&reading->window, &walked->residency, piece, fast->items, fast->count,
+                  &reading->wanted, space);
+}
+
 /* Walks over a piece that is part of the range [range_va, end_va): what is before it is malloc's
  * own. */
 static int walk_piece(struct reading *reading, uint64_t range_va, bool is_first,
@@ -87,10 +109,9 @@ static int walk_piece(struct reading *reading, uint64_t range_va, bool is_first,
         hs_used_chunks_add(reading->wanted.used, range_va,
                            (piece->start_va - range_va) | HS_USED_IS_OWN);
     }
-    hs_glibc_walk(&reading->window, &walked->residency, piece, reading->fast.items,
-                  reading->fast.count, &reading->wanted, space);
+    walk(reading, walked);
     struct hs_va_ranges *arenas = &reading->heap->arenas;
-    r = reading->wanted.err;
+    r = reading->wanted.err < 0 ? reading->wanted.err : reading->sample.err;
     r = r < 0 ? r : hs_va_ranges_add(arenas, range_va, piece->end_va);
     if (r == 0) {
         look_up(&arenas->items[arenas->count - 1], &walked->residency);
@@ -206,6 +227,19 @@ static int walk_heaps(struct reading *reading, const struct hs_glibc_arena *aren
     return 0;
 }
 
+static void choose_sample(struct reading *reading, const struct hs_live_blocks *blocks)
+{
+    uint64_t heap_bytes = 0;
+    for (size_t i = 0; i < reading->arenas.count; i++) {
+        heap_bytes += reading->arenas.items[i].system_bytes;
+    }
+    hs_glibc_sample_choose(&reading->sample, heap_bytes, blocks);
+    if (reading->sample.shift > 0 && reading->wanted.used) {
+        hs_used_chunks_thin(reading->wanted.used, reading->sample.shift);
+        reading->wanted.used->count_max = USED_CHUNKS_SAMPLED_MAX;
+    }
+}
+
 static int walk_arenas(struct reading *reading)
 {
     for (size_t i = 0; i < reading->arenas.count; i++) {
@@ -222,6 +256,9 @@ static int walk_arenas(struct reading *reading)
         if (r < 0) {
             return r;
         }
+    }
+    if (reading->sample.part_count > 0) {
+        hs_glibc_sample_finish(&reading->sample, &reading->heap->space);
     }
     reading->heap->space.arena_count = (uint32_t)reading->arenas.count;
     reading->heap->is_free_cut = reading->fast.is_cut;
@@ -358,7 +395,8 @@ static bool are_apart(struct hs_va_ranges *ranges)
     return true;
 }
 
-static int read_heap(struct reading *reading, const struct hs_glibc_place *place)
+static int read_heap(struct reading *reading, const struct hs_glibc_place *place,
+                     const struct hs_live_blocks *blocks)
 {
     int r = hs_residency_read(reading->pagemap_fd, place->data_va, place->data_end_va,
                               &reading->data_residency);
@@ -372,7 +410,10 @@ static int read_heap(struct reading *reading, const struct hs_glibc_place *place
         return -ENOENT;
     }
     r = hs_glibc_arenas_read(&reading->window, main_va, &reading->arenas);
-    r = r == 0 ? walk_arenas(reading) : r;
+    if (r == 0) {
+        choose_sample(reading, blocks);
+        r = walk_arenas(reading);
+    }
     r = r == 0 && !are_apart(&reading->heap->arenas) ? -EPROTO : r;
     r = r == 0 ? count_cached(reading) : r;
     return r == 0 ? count_mmapped(reading, place) : r;
@@ -403,6 +444,7 @@ static void end_reading(struct reading *reading)
     }
     free(reading->walked);
     free(reading->wanted.chunk_va);
+    hs_glibc_sample_deinit(&reading->sample);
     hs_glibc_free_lists_deinit(&reading->fast);
     hs_glibc_arenas_deinit(&reading->arenas);
     hs_remote_window_close(&reading->window);
@@ -412,8 +454,8 @@ static void end_reading(struct reading *reading)
 }
 
 int hs_glibc_heap_read(pid_t pid, const struct hs_address_space *space,
-                       const struct hs_glibc_place *place, struct hs_used_chunks *used,
-                       struct hs_glibc_heap *ret_heap)
+                       const struct hs_glibc_place *place, const struct hs_live_blocks *blocks,
+                       struct hs_used_chunks *used, struct hs_glibc_heap *ret_heap)
 {
     struct hs_glibc_heap heap = { .is_free_cut = false };
     struct reading reading = { .space = space, .heap = &heap, .pagemap_fd = -1 };
@@ -428,7 +470,7 @@ int hs_glibc_heap_read(pid_t pid, const struct hs_address_space *space,
     }
     reading.window.has_shared_pages = hs_address_space_is_forked(space);
     r = reading.pagemap_fd = hs_residency_open(pid);
-    r = r >= 0 ? read_heap(&reading, place) : r;
+    r = r >= 0 ? read_heap(&reading, place, blocks) : r;
     r = r == -EFBIG ? -EPROTO : r;
     heap.copied_bytes = reading.window.copied_bytes;
     if (r == 0 && used) {

@@ -19,6 +19,7 @@
 #include "collect/ledger/glibc_place.h"
 #include "collect/ledger/malloc_space.h"
 #include "collect/ledger/used_chunks.h"
+#include "collect/region/live_blocks.h"
 
 struct hs_glibc_heap {
     struct hs_malloc_space space;
@@ -30,10 +31,11 @@ struct hs_glibc_heap {
     uint64_t copied_bytes; /* of the process's memory, for the reading */
 };
 
-/* Reads the heap of `pid`, whose mappings are `space`. `used` gets the chunks that are in use;
+/* Reads the heap of `pid`, whose mappings are `space`. A large one is sampled, if `blocks` has its
+ * recorded blocks, sorted by address; NULL: there are none. `used` gets the chunks that are in use;
  * NULL: they are not wanted. Returns 0, or see Fails. */
 int hs_glibc_heap_read(pid_t pid, const struct hs_address_space *space,
-                       const struct hs_glibc_place *place, struct hs_used_chunks *used,
-                       struct hs_glibc_heap *ret_heap);
+                       const struct hs_glibc_place *place, const struct hs_live_blocks *blocks,
+                       struct hs_used_chunks *used, struct hs_glibc_heap *ret_heap);
 /* Frees the arrays. */
 void hs_glibc_heap_deinit(struct hs_glibc_heap *heap);

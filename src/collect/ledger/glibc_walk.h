@@ -13,7 +13,10 @@
  * before it, or the top moves. A chunk that makes no sense is read again some times. If it still
  * makes none, what lies up to the next place from which on several chunks make sense is unreadable.
  *
- * Ensures   the bytes of all states of a piece add up to its size.
+ * Of a large heap, only some parts are walked over (glibc_sample.h). There, what makes no sense is
+ * unreadable up to the next recorded block.
+ *
+ * Ensures   the bytes of all states of a piece, or of its parts, add up to its size, or theirs.
  * Trust     heads are hostile: each is checked against its neighbours and the piece's end.
  * Threads   one.
  * Fails     never: what cannot be read counts as HS_MALLOC_UNREADABLE.
@@ -24,6 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collect/ledger/glibc_sample.h"
 #include "collect/ledger/malloc_space.h"
 #include "collect/ledger/remote_window.h"
 #include "collect/ledger/residency.h"
@@ -61,3 +65,13 @@ void hs_glibc_walk(struct hs_remote_window *window, const struct hs_residency *r
                    const struct hs_glibc_piece *piece, const struct hs_glibc_hidden *fast,
                    size_t fast_count, struct hs_glibc_wanted *wanted,
                    struct hs_malloc_space *space);
+
+/*
+ * The same for a sample of the piece's parts: adds their chunks to `sample`, and its top to
+ * *space. False: the recorded blocks are no chunks, or the heap is broken in many places; then
+ * nothing was added, except to wanted->used, and the caller walks over all of the piece.
+ */
+bool hs_glibc_walk_parts(struct hs_remote_window *window, const struct hs_residency *residency,
+                         const struct hs_glibc_piece *piece, const struct hs_glibc_hidden *fast,
+                         size_t fast_count, struct hs_glibc_wanted *wanted,
+                         struct hs_glibc_sample *sample, struct hs_malloc_space *space);

@@ -47,6 +47,7 @@ int hs_ledger_lines_add_malloc(struct hs_ledger_lines *lines, const struct hs_ma
             .rss_bytes = sum->resident_bytes,
             .pss_bytes = (uint64_t)((double)sum->resident_bytes * pss_share),
             .swap_bytes = sum->swap_bytes,
+            .rss_margin_bytes = sum->margin_bytes,
         };
         int r = sum->bytes > 0 ? hs_ledger_lines_add(lines, &line, "") : 0;
         if (r < 0) {

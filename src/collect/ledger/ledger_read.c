@@ -141,6 +141,7 @@ static int read_malloc(struct reading *reading)
         return 0;
     }
     int r = hs_glibc_heap_read(reading->pid, &reading->space, &place,
+                               reading->has_blocks ? &reading->blocks : NULL,
                                reading->has_blocks ? &reading->chunks : NULL, &reading->heap);
     switch (r) {
     case 0:
@@ -163,6 +164,8 @@ static int read_malloc(struct reading *reading)
     }
     ledger->arena_count = reading->heap.space.arena_count;
     ledger->trim_bytes = reading->heap.space.trim_bytes;
+    ledger->trim_margin_bytes = reading->heap.space.trim_margin_bytes;
+    ledger->malloc_part_share = reading->heap.space.part_share;
     ledger->is_free_cut = reading->heap.is_free_cut;
     return add_malloc(reading);
 }
@@ -417,7 +420,8 @@ static int read_all(struct reading *reading)
 static void read_blocks(struct reading *reading, struct hs_region *region)
 {
     uint64_t begin_ns = hs_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    reading->has_blocks = hs_live_blocks_read(region, &reading->blocks) == 0;
+    reading->has_blocks = hs_live_blocks_read(region, &reading->blocks) == 0 &&
+                          hs_sort_pairs(reading->blocks.items, reading->blocks.count) == 0;
     reading->blocks_cpu_ns = hs_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
 }
 

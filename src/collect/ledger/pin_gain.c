@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "rt/base.h"
+#include "util/page_sample.h"
 
 #define SETS      (2U * HS_PIN_STACKS_MAX) /* the first one, two, ...; then each alone */
 #define NOT_FREE  255U
@@ -359,8 +360,11 @@ static struct hs_pin_estimate estimate(const struct work *work, size_t set, uint
     low = low > 0 ? low : 0;
     double mid = sum->mid_count < low ? low : sum->mid_count > high ? high : sum->mid_count;
     double sure = sum->sure_count + end;
-    /* A sample of pages has an error of its own. */
-    double sampled = work->table->page_shift > 0 ? 2 * sqrt(sure + mid > 1 ? sure + mid : 1) : 0;
+    /* A sample of pages has an error of its own. At worst, all pages of a cluster are alike. */
+    double clusters = (sure + mid) / HS_PAGE_SAMPLE_CLUSTER_PAGES;
+    double sampled = work->table->page_shift > 0
+                         ? 2 * HS_PAGE_SAMPLE_CLUSTER_PAGES * sqrt(clusters > 1 ? clusters : 1)
+                         : 0;
     return (struct hs_pin_estimate){
         .bytes = bytes_of(work, sure + mid, large_bytes),
         .low_bytes = bytes_of(work, sure + low - sampled, large_bytes),

@@ -89,6 +89,9 @@ void hs_remote_window_forget(struct hs_remote_window *window)
 /* How much to copy at `va`, after what the window holds now. */
 static uint64_t next_piece_bytes(const struct hs_remote_window *window, uint64_t va)
 {
+    if (window->expected_bytes > 0) {
+        return window->expected_bytes;
+    }
     uint64_t gap_bytes = va - (window->start_va + window->byte_count);
     bool is_dense = gap_bytes < window->piece_bytes / 2 &&
                     window->look_count * CALL_BYTES >= window->byte_count;
@@ -96,6 +99,15 @@ static uint64_t next_piece_bytes(const struct hs_remote_window *window, uint64_t
         window->byte_count > 0 && is_dense ? window->piece_bytes * 4 : window->piece_bytes / 4;
     bytes = bytes < PIECE_BYTES_MAX ? bytes : PIECE_BYTES_MAX;
     return bytes > window->piece_bytes_min ? bytes : window->piece_bytes_min;
+}
+
+void hs_remote_window_expect(struct hs_remote_window *window, uint64_t size_bytes)
+{
+    bool is_dense = window->byte_count > 0 && window->look_count * CALL_BYTES >= window->byte_count;
+    size_bytes += PIECE_ALIGN;
+    window->expected_bytes = !is_dense                      ? 0
+                             : size_bytes < PIECE_BYTES_MAX ? size_bytes
+                                                            : PIECE_BYTES_MAX;
 }
 
 void hs_remote_window_search(struct hs_remote_window *window, bool is_search)
@@ -114,6 +126,10 @@ HS_COLD static bool move_to(struct hs_remote_window *window, uint64_t va)
     window->piece_bytes = next_piece_bytes(window, va);
     window->start_va = va & ~(PIECE_ALIGN - 1);
     uint64_t end_va = window->start_va + window->piece_bytes;
+    if (window->expected_bytes > 0) {
+        window->expected_bytes = 0;
+        window->piece_bytes = window->piece_bytes_min;
+    }
     if (window->residency) {
         end_va = hs_residency_run_end(window->residency, window->start_va, end_va);
     }

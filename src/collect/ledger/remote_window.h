@@ -43,9 +43,10 @@ struct hs_remote_window {
     uint64_t start_va;   /* of bytes[0] */
     uint64_t byte_count; /* that are there; less than the capacity where the memory ends */
     uint64_t piece_bytes_min;
-    uint64_t piece_bytes;  /* that the next move will copy, if the reads go on as before */
-    uint64_t look_count;   /* at what the window holds */
-    uint64_t copied_bytes; /* so far */
+    uint64_t piece_bytes;    /* that the next move will copy, if the reads go on as before */
+    uint64_t expected_bytes; /* that the next move copies; 0: as the reads go on */
+    uint64_t look_count;     /* at what the window holds */
+    uint64_t copied_bytes;   /* so far */
     uint64_t call_count;
     bool has_shared_pages; /* with other processes, since a fork: the caller says so */
     /* Where the window may read; NULL: everywhere. Reading a page that is in swap would bring it
@@ -74,6 +75,9 @@ void hs_remote_window_forget(struct hs_remote_window *window);
 /* The next pieces are as large as they can be, for a search through all of a range. `false`: they
  * are small again. */
 void hs_remote_window_search(struct hs_remote_window *window, bool is_search);
+
+/* The next reads are close to each other and of `size_bytes` in all, if those before were close. */
+void hs_remote_window_expect(struct hs_remote_window *window, uint64_t size_bytes);
 
 /* Moves the window so that it contains `va`. `ret_end_va`: the first address behind it. Returns the
  * byte at `va`, or NULL where there is no memory. */

@@ -9,18 +9,35 @@
 #include "util/array.h"
 #include "util/page_sample.h"
 
-static bool is_sampled(uint64_t va, uint64_t word, unsigned shift)
+#define CLUSTER_BYTES (HS_PAGE_SAMPLE_CLUSTER_PAGES * UINT64_C(4096))
+
+/* The answer for a cluster of pages, because chunks come in the order of their addresses. */
+struct memo {
+    uint64_t cluster;
+    bool is_sampled;
+};
+
+static bool is_sampled(uint64_t va, uint64_t word, unsigned shift, struct memo *memo)
 {
-    uint64_t bytes = word & ~(uint64_t)HS_USED_IS_OWN;
-    return hs_pages_are_sampled(va, va + bytes + HS_USED_LINKS_BYTES, shift);
+    uint64_t end_va = va + (word & ~(uint64_t)HS_USED_IS_OWN) + HS_USED_LINKS_BYTES;
+    uint64_t cluster = va / CLUSTER_BYTES;
+    if ((end_va - 1) / CLUSTER_BYTES != cluster) {
+        return hs_pages_are_sampled(va, end_va, shift);
+    }
+    if (memo->cluster != cluster) {
+        *memo = (struct memo){ cluster, hs_page_is_sampled(va / 4096, shift) };
+    }
+    return memo->is_sampled;
 }
 
 void hs_used_chunks_thin(struct hs_used_chunks *chunks, unsigned page_shift)
 {
     size_t kept = 0;
+    struct memo memo = { .cluster = UINT64_MAX };
     chunks->page_shift = page_shift;
+    chunks->last_cluster = UINT64_MAX;
     for (size_t i = 0; i < chunks->count; i++) {
-        if (is_sampled(chunks->items[i].key, chunks->items[i].value, page_shift)) {
+        if (is_sampled(chunks->items[i].key, chunks->items[i].value, page_shift, &memo)) {
             chunks->items[kept++] = chunks->items[i];
         }
     }
@@ -37,14 +54,18 @@ static bool reserve(struct hs_used_chunks *chunks, void *array_address, size_t *
 
 void hs_used_chunks_add(struct hs_used_chunks *chunks, uint64_t va, uint64_t word)
 {
-    while (chunks->count >= HS_USED_CHUNKS_MAX && chunks->page_shift < HS_PAGE_SAMPLE_SHIFT_MAX) {
+    size_t count_max = chunks->count_max > 0 ? chunks->count_max : HS_USED_CHUNKS_MAX;
+    while (chunks->count >= count_max && chunks->page_shift < HS_PAGE_SAMPLE_SHIFT_MAX) {
         hs_used_chunks_thin(chunks, chunks->page_shift + 1);
     }
-    if (chunks->count >= HS_USED_CHUNKS_MAX) {
+    struct memo memo = { chunks->last_cluster, chunks->is_last_sampled };
+    bool is_wanted = is_sampled(va, word, chunks->page_shift, &memo);
+    chunks->last_cluster = memo.cluster;
+    chunks->is_last_sampled = memo.is_sampled;
+    if (chunks->count >= count_max) {
         chunks->err = -EFBIG;
-    } else if (is_sampled(va, word, chunks->page_shift) &&
-               reserve(chunks, &chunks->items, &chunks->capacity, chunks->count + 1,
-                       sizeof(chunks->items[0]))) {
+    } else if (is_wanted && reserve(chunks, &chunks->items, &chunks->capacity, chunks->count + 1,
+                                    sizeof(chunks->items[0]))) {
         chunks->items[chunks->count++] = (struct hs_pair){ va, word };
     }
 }

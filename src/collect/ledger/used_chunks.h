@@ -51,6 +51,7 @@ struct hs_used_huge {
 struct hs_used_chunks {
     struct hs_pair *items; /* address of the chunk; its size with HS_USED_IS_OWN */
     size_t count, capacity;
+    size_t count_max;       /* with more, fewer pages are chosen; 0: HS_USED_CHUNKS_MAX */
     struct hs_pair *cached; /* addresses of those among them that are in lists of threads */
     size_t cached_count, cached_capacity;
     struct hs_used_large *large;
@@ -59,7 +60,9 @@ struct hs_used_chunks {
     size_t piece_count, piece_capacity;
     struct hs_used_huge *huge;
     size_t huge_count, huge_capacity;
-    unsigned page_shift; /* of the sample of pages */
+    unsigned page_shift;   /* of the sample of pages */
+    uint64_t last_cluster; /* of pages, in which the last chunk was; at first, none was */
+    bool is_last_sampled;
     int err;
 };
 

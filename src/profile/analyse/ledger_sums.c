@@ -4,6 +4,7 @@
 #include "profile/analyse/ledger_sums.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "util/array.h"
@@ -16,6 +17,7 @@ static void add(struct hs_ledger_sum *sum, const struct hs_ledger_sum *line)
     sum->pss_bytes += line->pss_bytes;
     sum->swap_bytes += line->swap_bytes;
     hs_ledger_blocks_add(&sum->blocks, &line->blocks);
+    sum->rss_margin_bytes = hypot(sum->rss_margin_bytes, line->rss_margin_bytes);
 }
 
 static void add_line(void *sum, void *line)
@@ -34,6 +36,7 @@ static struct hs_ledger_sum sum_of(const struct hs_profile_ledger_line *line)
         .pss_bytes = line->pss_bytes,
         .swap_bytes = line->swap_bytes,
         .blocks = line->blocks,
+        .rss_margin_bytes = (double)line->rss_margin_bytes,
     };
 }
 
@@ -74,6 +77,10 @@ static void add_head(struct hs_ledger_sums *sums, const struct hs_profile_ledger
     sums->page_table_bytes += ledger->page_table_bytes;
     sums->hugetlb_bytes += ledger->hugetlb_bytes;
     sums->trim_bytes += ledger->trim_bytes;
+    sums->trim_margin_bytes = hypot(sums->trim_margin_bytes, (double)ledger->trim_margin_bytes);
+    if (ledger->malloc_part_share > sums->malloc_part_share) {
+        sums->malloc_part_share = ledger->malloc_part_share;
+    }
     sums->arena_count += ledger->arena_count;
     sums->time_first_ns = is_first || time_ns < sums->time_first_ns ? time_ns : sums->time_first_ns;
     sums->time_last_ns = time_ns > sums->time_last_ns ? time_ns : sums->time_last_ns;

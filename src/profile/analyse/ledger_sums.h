@@ -22,6 +22,7 @@ struct hs_ledger_sum {
     uint64_t count; /* of chunks, threads or mappings */
     uint64_t size_bytes, rss_bytes, pss_bytes, swap_bytes;
     struct hs_ledger_blocks blocks;
+    double rss_margin_bytes; /* half the width of the 95 % interval of rss_bytes; 0: it is exact */
 };
 
 struct hs_ledger_sums {
@@ -42,6 +43,9 @@ struct hs_ledger_sums {
     uint64_t page_table_bytes;
     uint64_t hugetlb_bytes; /* what processes share counts in each */
     uint64_t trim_bytes;
+    double trim_margin_bytes;
+    uint32_t
+        malloc_part_share; /* the largest of any process; 1: all of malloc's chunks were read */
     uint64_t arena_count;
     uint64_t time_first_ns, time_last_ns;
     bool is_free_cut;       /* of any process */

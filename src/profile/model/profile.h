@@ -233,6 +233,7 @@ struct hs_profile_ledger_line {
     uint64_t size_bytes;
     uint64_t rss_bytes, pss_bytes, swap_bytes;
     struct hs_ledger_blocks blocks; /* of an allocator: what of it is in recorded live blocks */
+    uint64_t rss_margin_bytes; /* trace/ledger.h */
 };
 
 /* What the resident memory of a process consisted of, at one moment: trace/ledger.h. */
@@ -244,7 +245,8 @@ struct hs_profile_ledger {
     uint32_t malloc_result;                    /* enum hs_ledger_malloc of trace/ledger.h */
     uint32_t arena_count;
     bool is_free_cut;
-    uint64_t trim_bytes;
+    uint64_t trim_bytes, trim_margin_bytes;
+    uint32_t malloc_part_share;     /* trace/ledger.h; at least 1 */
     uint32_t line_first, lines_n;   /* in ledger_lines[] */
     uint32_t stack_first, stacks_n; /* in mapped_stacks[] */
 };

@@ -44,6 +44,7 @@ static void set_line(struct hs_load *load, const Hs__Pb__HsLedger *from, size_t 
                 real_number(from->blocks_weight_bytes, from->n_blocks_weight_bytes, i),
         .used_bytes = number(from->blocks_used_bytes, from->n_blocks_used_bytes, i),
 },
+        .rss_margin_bytes = number(from->line_rss_margin_bytes, from->n_line_rss_margin_bytes, i),
     };
 }
 
@@ -93,6 +94,8 @@ static uint32_t load_one(struct hs_load *load, const struct hs_interned *tables,
         .arena_count = from->arena_count,
         .is_free_cut = from->is_free_cut,
         .trim_bytes = from->trim_bytes,
+        .trim_margin_bytes = from->trim_margin_bytes,
+        .malloc_part_share = from->malloc_part_share > 1 ? from->malloc_part_share : 1,
     };
     uint32_t idx = hs_builder_ledger(load->builder, &ledger, lines, count);
     free(lines);

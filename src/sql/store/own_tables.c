@@ -389,13 +389,14 @@ static void add_ledger(struct hs_sql_store *store, const struct hs_profile *p, u
                               : HS_ROWS_NULL,
                    has_blocks ? hs_rows_real(ends.low_bytes) : HS_ROWS_NULL,
                    has_blocks ? hs_rows_real(ends.high_bytes) : HS_ROWS_NULL,
-                   blocks->used_bytes > 0 ? (int64_t)blocks->used_bytes : HS_ROWS_NULL);
+                   blocks->used_bytes > 0 ? (int64_t)blocks->used_bytes : HS_ROWS_NULL,
+                   (int64_t)line->rss_margin_bytes);
         changed_bytes = hs_saturate_subtract(changed_bytes, (int64_t)line->rss_bytes);
     }
     if (changed_bytes != 0) {
         HS_SQL_ADD(store, HS_SQL_OWN_LEDGER, dump, is_rss_peak, (int64_t)ledger->time_ns,
                    hs_sql_store_str(store, "changed"), text_of(store, p, 0), 0, 0, changed_bytes, 0,
-                   0, false, HS_ROWS_NULL, HS_ROWS_NULL, HS_ROWS_NULL, HS_ROWS_NULL);
+                   0, false, HS_ROWS_NULL, HS_ROWS_NULL, HS_ROWS_NULL, HS_ROWS_NULL, 0);
     }
 }
 

@@ -141,7 +141,7 @@ static const struct {
                             "id # dump_id int is_rss_peak int time_ns int kind text name text "
                             "count int size_bytes int rss_bytes int pss_bytes int swap_bytes int "
                             "is_explained int blocks_bytes real blocks_low_bytes real "
-                            "blocks_high_bytes real used_bytes int" },
+                            "blocks_high_bytes real used_bytes int rss_margin_bytes int" },
     [HS_SQL_OWN_MAPPED] = { "heapscope_mapped_stacks",
                             "id # dump_id int is_rss_peak int time_ns int node_id int range_count "
                             "int size_bytes int rss_bytes int swap_bytes int" },
