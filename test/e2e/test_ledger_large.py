@@ -15,10 +15,10 @@ FREE = ("malloc_binned", "malloc_fast", "malloc_cached", "malloc_top")
 
 
 @contextlib.contextmanager
-def recorded(dist, target, folder, *args):
+def recorded(dist, target, folder, *args, interval=4096):
     """The collector, the program, and how many bytes glibc says are free in it."""
     program = target("large_heap")
-    command = [dist / "bin" / "heapscope", "run", "-q", "-o", folder / "x.pftrace", "--", program, *args]
+    command = [dist / "bin" / "heapscope", "run", "-q", "-i", interval, "-o", folder / "x.pftrace", "--", program, *args]
     with subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=clean_env()) as collector:
         free_bytes = int(collector.stdout.readline().split()[1])
         yield collector.pid, pid_of(collector, program), free_bytes
@@ -55,8 +55,10 @@ def test_estimates(dist, heapscope, report, target, tmp_path, size, pattern):
     assert "one part in 8 of malloc's chunks was read" in words
 
 
-def test_small_heap_is_exact(dist, heapscope, report, target, tmp_path):
-    with recorded(dist, target, tmp_path, 100, 100, 1000, "comb") as (_, pid, free_bytes):
+@pytest.mark.parametrize("mib, interval", [(100, 4096), (300, 1)])
+def test_exact(dist, heapscope, report, target, tmp_path, mib, interval):
+    """A small heap, and one of which each block is recorded, are read as a whole."""
+    with recorded(dist, target, tmp_path, 100, mib, 1000, "comb", interval=interval) as (_, pid, free_bytes):
         file = snapshot(heapscope, pid, tmp_path / "now.pftrace")
     ledger = report(file)["ledger"]
     assert "malloc_part_share" not in ledger and not any("rss_margin_bytes" in line for line in ledger["lines"])

@@ -197,7 +197,8 @@ static pid_t start(void (*make)(void))
 
 static void take_recorded(struct hs_live_blocks *ret_blocks)
 {
-    *ret_blocks = (struct hs_live_blocks){ .count = said->recorded_count };
+    *ret_blocks =
+        (struct hs_live_blocks){ .count = said->recorded_count, .widest_bytes = INTERVAL_BYTES };
     ret_blocks->items = calloc(ret_blocks->count + 1, sizeof(ret_blocks->items[0]));
     assert_non_null(ret_blocks->items);
     for (size_t i = 0; i < ret_blocks->count; i++) {

@@ -17,8 +17,9 @@
 void hs_glibc_sample_choose(struct hs_glibc_sample *sample, uint64_t heap_bytes,
                             const struct hs_live_blocks *blocks)
 {
-    /* Of blocks on a part of the pages, those in front of a part are missing. */
-    if (!blocks || blocks->count == 0 || blocks->page_shift > 0 ||
+    /* Who records each block wants to know it exactly. Of blocks on a part of the pages, those in
+     * front of a part are missing. */
+    if (!blocks || blocks->count == 0 || blocks->widest_bytes <= 1 || blocks->page_shift > 0 ||
         heap_bytes <= HS_GLIBC_WHOLE_BYTES_MAX) {
         return;
     }
