@@ -87,50 +87,81 @@ static int take_line(struct hs_address_space *space, const char *line, const cha
     return 0;
 }
 
-int hs_address_space_parse(const char *text, size_t text_bytes, struct hs_address_space *ret_space)
+/* Takes the lines that are whole; `is_end`: the last one too. Returns where it stopped. */
+static const char *take_lines(struct hs_address_space *space, const char *text, const char *end,
+                              bool is_end, int *err)
 {
-    struct hs_address_space space = { .items = NULL };
-    const char *at = text, *end = text + text_bytes;
-    int r = 0;
-    hs_buf_init(&space.paths, NULL, NULL);
-    while (at < end && r == 0) {
-        const char *nl = memchr(at, '\n', (size_t)(end - at));
-        r = take_line(&space, at, nl ? nl : end);
-        at = nl ? nl + 1 : end;
+    while (text < end && *err == 0) {
+        const char *nl = memchr(text, '\n', (size_t)(end - text));
+        if (!nl && !is_end) {
+            break;
+        }
+        *err = take_line(space, text, nl ? nl : end);
+        text = nl ? nl + 1 : end;
     }
-    if (r < 0) {
-        hs_address_space_deinit(&space);
-        return r;
+    return text;
+}
+
+static int finish(struct hs_address_space *space, int err, struct hs_address_space *ret_space)
+{
+    if (err < 0) {
+        hs_address_space_deinit(space);
+        return err;
     }
-    *ret_space = space;
+    *ret_space = *space;
     return 0;
 }
 
-static int read_text(pid_t pid, struct hs_buf *text)
+int hs_address_space_parse(const char *text, size_t text_bytes, struct hs_address_space *ret_space)
 {
-    char path[64], chunk[CHUNK_BYTES];
+    struct hs_address_space space = { .items = NULL };
+    int err = 0;
+    hs_buf_init(&space.paths, NULL, NULL);
+    take_lines(&space, text, text + text_bytes, true, &err);
+    return finish(&space, err, ret_space);
+}
+
+/* The text can have many megabytes, so only a chunk of it is in memory. What has no line's end in
+ * all of a chunk is no line of smaps. */
+static int read_chunks(int fd, struct hs_address_space *space)
+{
+    char chunk[CHUNK_BYTES];
+    size_t kept_bytes = 0;
+    uint64_t text_bytes = 0;
+    ssize_t got = 1;
+    int err = 0;
+    while (got > 0 && err == 0 && text_bytes < TEXT_BYTES_MAX) {
+        got = read(fd, chunk + kept_bytes, sizeof(chunk) - kept_bytes);
+        if (got < 0) {
+            return -errno;
+        }
+        kept_bytes += (size_t)got;
+        text_bytes += (uint64_t)got;
+        const char *end = chunk + kept_bytes;
+        const char *rest = take_lines(space, chunk, end, got == 0, &err);
+        kept_bytes = rest > chunk || kept_bytes < sizeof(chunk) ? (size_t)(end - rest) : 0;
+        memmove(chunk, rest, kept_bytes);
+    }
+    return err < 0 || text_bytes > 0 ? err : -ESRCH;
+}
+
+int hs_address_space_read_file(int fd, struct hs_address_space *ret_space)
+{
+    struct hs_address_space space = { .items = NULL };
+    hs_buf_init(&space.paths, NULL, NULL);
+    return finish(&space, read_chunks(fd, &space), ret_space);
+}
+
+int hs_address_space_read(pid_t pid, struct hs_address_space *ret_space)
+{
+    char path[64];
     snprintf(path, sizeof(path), "/proc/%d/smaps", (int)pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         return errno == ENOENT ? -ESRCH : -errno;
     }
-    ssize_t got = 1;
-    while (got > 0 && !text->err && text->bytes < TEXT_BYTES_MAX) {
-        got = read(fd, chunk, sizeof(chunk));
-        hs_buf_add(text, chunk, got > 0 ? (size_t)got : 0);
-    }
-    int r = got < 0 ? -errno : text->err;
+    int r = hs_address_space_read_file(fd, ret_space);
     close(fd);
-    return r < 0 || text->bytes > 0 ? r : -ESRCH;
-}
-
-int hs_address_space_read(pid_t pid, struct hs_address_space *ret_space)
-{
-    struct hs_buf text;
-    hs_buf_init(&text, NULL, NULL);
-    int r = read_text(pid, &text);
-    r = r == 0 ? hs_address_space_parse(text.data, text.bytes, ret_space) : r;
-    hs_buf_deinit(&text);
     return r;
 }
 

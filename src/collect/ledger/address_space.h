@@ -38,6 +38,8 @@ struct hs_address_space {
 
 /* Reads the mappings of `pid`. Returns 0, or see Fails. */
 int hs_address_space_read(pid_t pid, struct hs_address_space *ret_space);
+/* The same from an open file with such a text. */
+int hs_address_space_read_file(int fd, struct hs_address_space *ret_space);
 /* The same from text of that form. */
 int hs_address_space_parse(const char *text, size_t text_bytes, struct hs_address_space *ret_space);
 /* Frees the arrays. */
