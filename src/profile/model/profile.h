@@ -233,7 +233,7 @@ struct hs_profile_ledger_line {
     uint64_t size_bytes;
     uint64_t rss_bytes, pss_bytes, swap_bytes;
     struct hs_ledger_blocks blocks; /* of an allocator: what of it is in recorded live blocks */
-    uint64_t rss_margin_bytes; /* trace/ledger.h */
+    uint64_t rss_margin_bytes;      /* trace/ledger.h */
 };
 
 /* What the resident memory of a process consisted of, at one moment: trace/ledger.h. */
