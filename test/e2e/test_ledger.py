@@ -233,23 +233,3 @@ def test_difference(heapscope, dist, tmp_path):
     parts = {row["name"]: row["after_bytes"] - row["before_bytes"] for row in resident["parts"]}
     assert 16 * MIB < parts["memory that malloc keeps free"] < 18 * MIB
     assert abs(resident["after_bytes"] - resident["before_bytes"]) < MIB
-
-
-PYTHON = """
-import os, sys, time
-keep = [{i: 0} for i in range(60000)] + ["string %d" % i for i in range(60000)]
-print(sum(map(sys.getsizeof, keep)), flush=True)
-time.sleep(0.5)
-os._exit(0)
-"""
-
-
-@pytest.mark.parametrize("options", [(), ("-i", 1), ("--exclude-heaps", "mmap")], ids=str)
-def test_python_objects(heapscope, report, tmp_path, options):
-    """The arenas of Python's objects have the name of their heap, and are not among what is not explained."""
-    file = tmp_path / "x.pftrace"
-    done = heapscope("run", "-q", *options, "-o", file, "--", "/usr/bin/python3", "-c", PYTHON)
-    ledger = report(file)["ledger"]
-    arenas = sum(line["rss_bytes"] for line in ledger["lines"] if (line["kind"], line.get("name")) == ("allocator", "python.obj"))
-    assert arenas >= 0.9 * int(done.stdout), ledger
-    assert ledger["unexplained_bytes"] <= 0.05 * ledger["rss_bytes"], ledger

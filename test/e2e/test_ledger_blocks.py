@@ -138,3 +138,21 @@ def test_python_arenas_before_attaching(heapscope, report, dist, tmp_path):
     assert line["name"] == "python.obj" and line["rss_bytes"] > 48 * MIB
     assert line["used_bytes"] == pytest.approx(int(used.read_text()), rel=0.01)
     assert unexplained_share(ledger) <= 0.01
+
+
+OBJECTS = """
+import sys
+keep = [{i: 0} for i in range(60000)] + ["string %d" % i for i in range(60000)]
+open(sys.argv[1], "w").write(str(sum(map(sys.getsizeof, keep))))
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("-i", 1), ("--exclude-heaps", "mmap")], ids=str)
+def test_python_objects(heapscope, report, dist, tmp_path, options):
+    """The arenas of Python's objects have the name of their heap, and are not among what is not explained."""
+    size = tmp_path / "size"
+    with recorded(dist, tmp_path, ["/usr/bin/python3", "-c", OBJECTS + WAIT, size], options=options) as pid:
+        ledger = check_recorded(heapscope, report, pid, tmp_path / "now.pftrace")
+    assert allocator_line(ledger)["name"] == "python.obj"
+    assert allocator_line(ledger)["rss_bytes"] >= 0.9 * int(size.read_text())
+    assert unexplained_share(ledger) <= 0.01

@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 from conftest import clean_env
+from preload import preloadable
 from resident import need_ptrace
 from test_python_objects import EACH, LIBRARIES, MAKE, is_near, live
 from test_python_programs import SOME
@@ -203,7 +204,7 @@ def test_no_memory_for_samples(run, target, tmp_path):
     """The objects stay where pymalloc has put them. They are not recorded, which the report says."""
     (tmp_path / "program.py").write_text(NO_MEMORY)
     library = target("small_malloc_fails", "-shared", "-fPIC")
-    done = run(["/usr/bin/python3", tmp_path / "program.py", library], "-i", MOVED, env={"LD_PRELOAD": str(library)})
+    done = run(["/usr/bin/python3", tmp_path / "program.py", library], "-i", MOVED, env={"LD_PRELOAD": preloadable(library)})
     assert done.status == 0, done
     found = done.report()
     lost = {loss["name"]: loss for loss in found["losses"]}
