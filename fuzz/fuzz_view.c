@@ -16,6 +16,7 @@
 #include "view/folded.h"
 #include "view/json_lines.h"
 #include "view/massif.h"
+#include "view/memory_infra.h"
 #include "view/pprof.h"
 #include "view/report.h"
 #include "view/speedscope.h"
@@ -141,6 +142,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     (void)hs_svg_write(profile, &last, HS_VIEW_ALLOC_SPACE, &buf);
     (void)hs_massif_write(profile, &last, &buf);
     (void)hs_json_lines_write(profile, &last, &buf);
+    static const struct hs_memory_infra_options all = {
+        .view = HS_VIEW_AUTO, .is_all_dumps = true, .other_below_bytes = 64, .other_below_count = 2
+    };
+    (void)hs_memory_infra_write(profile, &last, &all, &buf);
     finish(&buf);
     resident(profile);
     choose(profile, bytes > 0 ? data[bytes - 1] : 0);

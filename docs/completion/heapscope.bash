@@ -54,7 +54,7 @@ _heapscope()
             return
             ;;
         export:--format | export:-f)
-            mapfile -t COMPREPLY < <(compgen -W 'pprof folded speedscope svg massif json sqlite' -- "$cur")
+            mapfile -t COMPREPLY < <(compgen -W 'pprof folded speedscope svg massif json sqlite memory-infra' -- "$cur")
             return
             ;;
         query:--format)
@@ -158,7 +158,7 @@ _heapscope()
             options+=' --view --snapshots --process --heap --normalize --trend --rss --tree --json --format --output --top'
             ;;
         export)
-            options+=' --format --output --view --snapshot --pid --heap --base --quiet'
+            options+=' --format --output --view --snapshot --pid --heap --base --other-below --quiet'
             ;;
         query)
             options+=' --format --file --query-file --query-string --heap'

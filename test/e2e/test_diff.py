@@ -262,7 +262,7 @@ def test_base_of_report_and_export(heapscope, families, tmp_path):
     assert out.read_bytes()[:2] == b"\x1f\x8b"
     svg = heapscope("export", "-f", "svg", "--base", before, after)
     assert svg.stdout == heapscope("diff", "-f", "svg", before, after).stdout
-    for other in ("speedscope", "massif", "json", "sqlite"):
+    for other in ("speedscope", "massif", "json", "sqlite", "memory-infra"):
         done = heapscope("export", "-f", other, "-o", tmp_path / "never", "--base", before, after)
         assert done.returncode == 2 and other in done.stderr
         assert not (tmp_path / "never").exists()

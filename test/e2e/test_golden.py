@@ -245,7 +245,7 @@ def test_what_is_beside_the_heap_of_a_kept_trace(kept, heapscope):
     assert row["faults"] == row["losses"] == 0
 
 
-@pytest.mark.parametrize("form", ["pprof", "folded", "speedscope", "svg", "massif", "json"])
+@pytest.mark.parametrize("form", ["pprof", "folded", "speedscope", "svg", "massif", "json", "memory-infra"])
 def test_a_kept_trace_in_every_format(kept, heapscope, report, tmp_path, form):
     out = tmp_path / "out"
     done = heapscope("export", "-q", "-f", form, *([] if form in ("json", "pprof", "massif") else ["--view", "space"]), kept,

@@ -4,7 +4,8 @@
  * The output appears under its name only when it is complete. For a file, one message line says
  * what was written; standard output gets nothing but the result.
  *
- * See       view/{pprof,folded,speedscope,svg,massif,json_lines}.h, docs/man/heapscope-export.1
+ * See       view/{pprof,folded,speedscope,svg,massif,json_lines,memory_infra}.h,
+ *           docs/man/heapscope-export.1
  */
 #include <errno.h>
 #include <string.h>
@@ -25,10 +26,12 @@
 #include "sql/store/table_names.h"
 #include "util/buf.h"
 #include "util/human.h"
+#include "util/parse.h"
 #include "util/shell_word.h"
 #include "view/folded.h"
 #include "view/json_lines.h"
 #include "view/massif.h"
+#include "view/memory_infra.h"
 #include "view/pprof.h"
 #include "view/speedscope.h"
 #include "view/svg.h"
@@ -41,13 +44,15 @@ enum format {
     FORMAT_MASSIF,
     FORMAT_JSON,
     FORMAT_SQLITE,
+    FORMAT_MEMORY_INFRA,
     FORMAT_N,
 };
 
 static const char *const format_names[FORMAT_N] = {
-    [FORMAT_PPROF] = "pprof",   [FORMAT_FOLDED] = "folded", [FORMAT_SPEEDSCOPE] = "speedscope",
-    [FORMAT_SVG] = "svg",       [FORMAT_MASSIF] = "massif", [FORMAT_JSON] = "json",
-    [FORMAT_SQLITE] = "sqlite",
+    [FORMAT_PPROF] = "pprof",           [FORMAT_FOLDED] = "folded",
+    [FORMAT_SPEEDSCOPE] = "speedscope", [FORMAT_SVG] = "svg",
+    [FORMAT_MASSIF] = "massif",         [FORMAT_JSON] = "json",
+    [FORMAT_SQLITE] = "sqlite",         [FORMAT_MEMORY_INFRA] = "memory-infra",
 };
 
 static const struct {
@@ -65,6 +70,8 @@ static const struct {
     { ".ndjson", FORMAT_JSON },
     { ".sqlite", FORMAT_SQLITE },
     { ".db", FORMAT_SQLITE },
+    { ".memory-infra.json", FORMAT_MEMORY_INFRA },
+    { ".memory-infra.json.gz", FORMAT_MEMORY_INFRA },
 };
 
 struct export_args {
@@ -72,29 +79,49 @@ struct export_args {
     unsigned view;
     const char *output, *base;
     const char *snapshot;
+    const char *other_below; /* as given */
+    uint64_t other_below_bytes, other_below_count;
     uint64_t pid;
     bool is_quiet;
     struct hs_opt_list heaps;
     struct hs_heap_patterns heap_patterns;
 };
 
+static bool ends_in(const char *name, const char *end)
+{
+    size_t name_bytes = strlen(name), bytes = strlen(end);
+    return name_bytes > bytes && strcmp(name + name_bytes - bytes, end) == 0;
+}
+
 /* The format that a file's name implies; FORMAT_N: none. */
 static enum format format_of_name(const char *name)
 {
-    size_t name_bytes = strlen(name);
     for (size_t i = 0; i < HS_COUNT_OF(file_ends); i++) {
-        size_t bytes = strlen(file_ends[i].end);
-        if (name_bytes > bytes && strcmp(name + name_bytes - bytes, file_ends[i].end) == 0) {
+        if (ends_in(name, file_ends[i].end)) {
             return file_ends[i].format;
         }
     }
     return FORMAT_N;
 }
 
-static int write_format(enum format format, const struct hs_profile *profile,
+static int write_memory_infra(const struct export_args *args, const struct hs_profile *profile,
+                              const struct hs_select_spec *select, enum hs_view view,
+                              struct hs_buf *buf)
+{
+    const struct hs_memory_infra_options options = {
+        .view = view,
+        .is_all_dumps = args->snapshot == NULL,
+        .is_compressed = ends_in(args->output, ".gz"),
+        .other_below_bytes = args->other_below_bytes,
+        .other_below_count = args->other_below_count,
+    };
+    return hs_memory_infra_write(profile, select, &options, buf);
+}
+
+static int write_format(const struct export_args *args, const struct hs_profile *profile,
                         const struct hs_select_spec *select, enum hs_view view, struct hs_buf *buf)
 {
-    switch (format) {
+    switch ((enum format)args->format) {
     case FORMAT_PPROF:
         return hs_pprof_write(profile, select, buf);
     case FORMAT_FOLDED:
@@ -107,6 +134,8 @@ static int write_format(enum format format, const struct hs_profile *profile,
         return hs_massif_write(profile, select, buf);
     case FORMAT_JSON:
         return hs_json_lines_write(profile, select, buf);
+    case FORMAT_MEMORY_INFRA:
+        return write_memory_infra(args, profile, select, view, buf);
     case FORMAT_SQLITE: /* not from a profile: export_database() */
     case FORMAT_N:
         break;
@@ -162,8 +191,7 @@ struct output {
 static int fill_output(void *ctx, struct hs_buf *buf)
 {
     const struct output *output = ctx;
-    return write_format((enum format)output->args->format, output->profile, output->select,
-                        output->view, buf);
+    return write_format(output->args, output->profile, output->select, output->view, buf);
 }
 
 static int write_output(const struct export_args *args, const struct hs_profile *profile,
@@ -213,6 +241,11 @@ static int run_export(const char *path, const struct export_args *args)
     int status = hs_profile_file_load_view(path, &select, (enum hs_view)args->view, &profile, &view,
                                            &reason);
     if (status == 0) {
+        if (args->format == FORMAT_MEMORY_INFRA && args->view == HS_VIEW_AUTO &&
+            view == HS_VIEW_PEAK) {
+            view = HS_VIEW_SPACE; /* its dumps are of what is live at their times */
+            reason = NULL;
+        }
         if (hs_profile_file_is_damaged(profile)) {
             char word[HS_SHELL_WORD_BYTES];
             hs_message("%s is damaged or cut off: what can be read is exported; to see what is "
@@ -274,6 +307,29 @@ static int export_all(const struct hs_opts_spec *spec, const char *path,
     return export_database(path, args);
 }
 
+/* Reads "16K,1024". */
+static int read_other_below(const struct hs_opts_spec *spec, struct export_args *args)
+{
+    char size[32];
+    const char *comma = strchr(args->other_below, ',');
+    size_t bytes = comma ? (size_t)(comma - args->other_below) : sizeof(size);
+    if (args->format != FORMAT_MEMORY_INFRA) {
+        return hs_args_fail(spec, "--other-below applies to --format memory-infra only");
+    }
+    if (bytes < sizeof(size)) {
+        memcpy(size, args->other_below, bytes);
+        size[bytes] = '\0';
+        if (hs_parse_size(size, &args->other_below_bytes) == 0 &&
+            hs_parse_number(comma + 1, &args->other_below_count) == 0 &&
+            args->other_below_bytes > 0 && args->other_below_count > 0) {
+            return 0;
+        }
+    }
+    return hs_args_fail(spec,
+                        "--other-below: '%s' is not SIZE,COUNT, such as 16K,1024, both above 0",
+                        args->other_below);
+}
+
 static int export_with(const struct hs_opts_spec *spec, const char *path, struct export_args *args)
 {
     hs_message_set_quiet(args->is_quiet);
@@ -283,9 +339,15 @@ static int export_with(const struct hs_opts_spec *spec, const char *path, struct
     if (args->format == FORMAT_N) {
         return hs_args_fail(spec,
                             "no format was given: --format pprof, folded, speedscope, svg, massif, "
-                            "json or sqlite");
+                            "json, sqlite or memory-infra");
     }
     args->output = args->output ? args->output : "-";
+    if (args->other_below) {
+        int status = read_other_below(spec, args);
+        if (status != 0) {
+            return status;
+        }
+    }
     if (strcmp(args->output, "-") == 0 && args->format == FORMAT_PPROF &&
         isatty(STDOUT_FILENO) == 1) {
         return hs_args_fail(spec, "pprof is binary and would garble the terminal: use -o FILE");
@@ -304,17 +366,18 @@ int hs_cmd_export(int argc, char **argv)
     struct export_args args = { .format = FORMAT_N, .view = HS_VIEW_AUTO };
     const struct hs_opt list[] = {
         HS_OPT_CHOICE('f', "format", "FORMAT", &args.format, format_names,
-                      "pprof, folded, speedscope, svg, massif, json or sqlite (default: by\n"
-                      "the name of OUT)"),
+                      "pprof, folded, speedscope, svg, massif, json, sqlite or memory-infra\n"
+                      "(default: by the name of OUT)"),
         HS_OPT_STRING('o', "output", "OUT", &args.output,
                       "output file (default -, standard output)"),
         HS_OPT_CHOICE(0, "view", "VIEW", &args.view, hs_profile_file_views,
                       "what to write: space, objects, alloc_space, alloc_objects, peak or auto\n"
                       "(the default), as for report; pprof and json always contain all views,\n"
-                      "speedscope opens with this one, massif has live memory and the peak"),
+                      "speedscope opens with this one, massif has live memory and the peak,\n"
+                      "and memory-infra has live memory unless told otherwise"),
         HS_OPT_STRING(0, "snapshot", "N", &args.snapshot,
-                      "write snapshot N of each process; the first is 0 (default: the last); or\n"
-                      "the last snapshot that the program took under this name"),
+                      "write snapshot N of each process; the first is 0 (default: the last; for\n"
+                      "memory-infra all); or the last that the program took under this name"),
         HS_OPT_NUMBER(0, "pid", "PID", &args.pid, 1, UINT32_MAX, "write only this process"),
         HS_OPT_LIST(0, "heap", "NAME", &args.heaps,
                     "write only these heaps: a glob or a list of them, such as 'pool,gpu*'; may\n"
@@ -322,6 +385,8 @@ int hs_cmd_export(int argc, char **argv)
         HS_OPT_STRING(0, "base", "BASE", &args.base,
                       "subtract this profile, or BASE@N, its snapshot N, or BASE@NAME: pprof then\n"
                       "has negative values, folded two columns, and svg red and blue boxes"),
+        HS_OPT_STRING(0, "other-below", "SIZE,COUNT", &args.other_below,
+                      "memory-infra: add up stacks with less than both, as <other>"),
         HS_OPT_FLAG('q', "quiet", &args.is_quiet, "print nothing but errors"),
     };
     const struct hs_opts_spec spec = {

@@ -1,0 +1,109 @@
+/*
+ * See infra_rows.h.
+ */
+#include "view/infra_rows.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "util/array.h"
+
+static const struct hs_amount *amount_of(const struct hs_profile_sample *sample, enum hs_view view)
+{
+    enum hs_quantity quantity = hs_views[view].quantity;
+    return quantity == HS_QUANTITY_LIVE    ? &sample->live
+           : quantity == HS_QUANTITY_ALLOC ? &sample->alloc
+                                           : &sample->peak;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    const struct hs_infra_row *x = a, *y = b;
+    if (x->heap != y->heap) {
+        return x->heap < y->heap ? -1 : 1;
+    }
+    if (x->node != y->node) {
+        return x->node < y->node ? -1 : 1;
+    }
+    return x->type < y->type ? -1 : x->type > y->type;
+}
+
+static void add_up(void *sum, void *item)
+{
+    struct hs_infra_row *to = sum;
+    const struct hs_infra_row *from = item;
+    to->bytes += from->bytes;
+    to->count += from->count;
+}
+
+static void add(struct hs_infra_rows *rows, struct hs_infra_maps *maps,
+                const struct hs_infra_row *row)
+{
+    if (maps->err == 0) {
+        maps->err =
+            hs_array_reserve(&rows->rows, &rows->capacity, rows->count + 1, sizeof(rows->rows[0]));
+    }
+    if (maps->err == 0) {
+        rows->rows[rows->count++] = *row;
+        rows->has_heap[row->heap] = true;
+    }
+}
+
+/* Adds up equal rows. Stacks of different addresses with the same names are one. */
+static void merge(struct hs_infra_rows *rows)
+{
+    if (rows->count > 0) {
+        rows->count =
+            hs_array_merge(rows->rows, rows->count, sizeof(rows->rows[0]), compare_rows, add_up);
+    }
+}
+
+static void merge_small(struct hs_infra_rows *rows, struct hs_infra_maps *maps,
+                        const struct hs_infra_limits *limits)
+{
+    uint64_t other = 0;
+    for (size_t i = 0; i < rows->count && maps->err == 0; i++) {
+        struct hs_infra_row *row = &rows->rows[i];
+        if (fabs(row->bytes) < limits->bytes && fabs(row->count) < limits->count) {
+            other = other ? other : hs_infra_root(maps, HS_INFRA_OTHER);
+            row->node = other;
+            row->type = HS_INFRA_TYPE_UNKNOWN;
+        }
+    }
+    if (other != 0) {
+        merge(rows);
+    }
+}
+
+static bool has_figure(const struct hs_amount *amount)
+{
+    return isfinite(amount->bytes) && isfinite(amount->count) &&
+           (amount->bytes != 0 || amount->count != 0);
+}
+
+void hs_infra_rows_collect(struct hs_infra_rows *rows, struct hs_infra_maps *maps,
+                           const struct hs_profile_dump *dump, enum hs_view view,
+                           const struct hs_infra_limits *limits)
+{
+    const struct hs_profile *p = maps->profile;
+    rows->count = 0;
+    memset(rows->has_heap, 0, p->heap_count * sizeof(rows->has_heap[0]));
+    for (uint32_t i = 0; i < dump->heaps_n; i++) {
+        const struct hs_profile_dump_heap *heap = &p->dump_heaps[dump->heap_first + i];
+        rows->has_heap[heap->heap] |= heap->is_counted;
+    }
+    for (uint64_t i = 0; i < dump->samples_n && maps->err == 0; i++) {
+        const struct hs_profile_sample *sample = &p->samples[dump->sample_first + i];
+        const struct hs_amount *amount = amount_of(sample, view);
+        if (has_figure(amount)) {
+            add(rows, maps,
+                &(struct hs_infra_row){ .heap = sample->heap,
+                                        .type = HS_INFRA_TYPE_UNKNOWN,
+                                        .node = hs_infra_stack(maps, sample->node),
+                                        .bytes = amount->bytes,
+                                        .count = amount->count });
+        }
+    }
+    merge(rows);
+    merge_small(rows, maps, limits);
+}

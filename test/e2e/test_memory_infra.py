@@ -1,0 +1,175 @@
+"""heapscope export --format memory-infra: traces for chrome://tracing, read by a reader that is as strict as Chrome's."""
+
+import copy
+import subprocess
+
+import infra_checker
+import pytest
+
+LIVE = {"size": 600 * 100 + 3 * 64, "count": 603}
+
+
+@pytest.fixture(scope="module")
+def views(heapscope, target, tmp_path_factory):
+    file = tmp_path_factory.mktemp("infra") / "views.pftrace"
+    assert heapscope("run", "-q", "-i", 1, "-o", file, "--", target("views")).returncode == 0
+    return file
+
+
+@pytest.fixture
+def export(heapscope, tmp_path):
+    def call(file, *options, name="x.memory-infra.json"):
+        done = heapscope("export", "-q", *options, "-o", tmp_path / name, file)
+        assert done.returncode == 0, done.stderr
+        return tmp_path / name
+
+    return call
+
+
+def totals(rows):
+    return {key: pytest.approx(sum(row[key] for row in rows)) for key in ("size", "count")}
+
+
+def test_figures_of_each_stack(export, views):
+    trace = infra_checker.read(export(views))
+    (process,) = trace.processes.values()
+    (_, _, heaps), = process.dumps
+    assert totals(heaps["malloc"]) == LIVE
+    by_end = {}
+    for row in heaps["malloc"]:
+        by_end[row["stack"][-1]] = by_end.get(row["stack"][-1], 0) + row["size"]
+    # Values are of the stack itself: callers have nothing of what their callees allocate.
+    assert by_end == {"parse": 60000, "fib": 192}
+    recursive = [row["stack"][-3:] for row in heaps["malloc"] if row["stack"][-1] == "fib"]
+    assert ("fib", "fib", "fib") in recursive
+    assert trace.names[next(iter(trace.processes))].startswith("views")
+    allocated = infra_checker.read(export(views, "--view", "alloc_space"))
+    (_, _, heaps), = next(iter(allocated.processes.values())).dumps
+    assert totals(heaps["malloc"])["count"] == 1013
+
+
+def test_name_and_format(heapscope, export, views, tmp_path):
+    plain, packed = export(views), export(views, name="x.memory-infra.json.gz")
+    assert packed.read_bytes()[:2] == b"\x1f\x8b"
+    assert infra_checker.load(packed) == infra_checker.load(plain)
+    given = export(views, "--format", "memory-infra", name="other.json")
+    assert given.read_bytes() == plain.read_bytes()
+    done = heapscope("export", "-f", "memory-infra", views)
+    assert done.stdout.encode() == plain.read_bytes()
+    # An explicit format wins over the name.
+    assert export(views, "-f", "json").read_text().startswith('{"type":"profile"')
+
+
+def test_long_tail(heapscope, export, views):
+    whole = infra_checker.read(export(views))
+    short = infra_checker.read(export(views, "--other-below", "100,2", name="short.memory-infra.json"))
+    (before,), (after,) = ([p.dumps[0][2]["malloc"] for p in t.processes.values()] for t in (whole, short))
+    assert totals(after) == LIVE == totals(before)
+    small = [row for row in before if row["size"] < 100 and row["count"] < 2]
+    (other,) = [row for row in after if row["stack"] == ("<other>",)]
+    assert len(small) == 3 and {key: other[key] for key in LIVE} == totals(small)
+    for wrong in ("100", "100,", "x,2", "0,2", "100,0", "100,2,3"):
+        done = heapscope("export", "-f", "memory-infra", "--other-below", wrong, views)
+        assert done.returncode == 2 and "SIZE,COUNT" in done.stderr
+    assert heapscope("export", "-f", "folded", "--other-below", "100,2", views).returncode == 2
+
+
+PROGRAM = """
+    #include <stdlib.h>
+    #include <unistd.h>
+    #include <sys/wait.h>
+    static __attribute__((noinline)) void *hidden(size_t n) { void *p = malloc(n); __asm__ volatile("" : : "r"(p)); return p; }
+    int main(int argc, char **argv) {
+        hidden(5000);
+        if (argc > 1) {
+            argv[1][0]--;
+            if (fork() == 0)
+                execl("/proc/self/exe", argv[0], argv[1][0] > '0' ? argv[1] : NULL, NULL);
+            wait(NULL);
+        }
+        return 0;
+    }"""
+
+
+def test_addresses_of_each_process(heapscope, export, tmp_path):
+    """Three processes of one program that the loader puts elsewhere each time, and that has no names."""
+    (tmp_path / "p.c").write_text(PROGRAM)
+    subprocess.run(["gcc", "-O1", "-pie", "-fPIE", "-s", "-o", tmp_path / "my prog", tmp_path / "p.c"], check=True)
+    file = tmp_path / "x.pftrace"
+    assert heapscope("run", "-q", "-i", 1, "-o", file, "--", tmp_path / "my prog", "2").returncode == 0
+    # Without the file there are no names at all.
+    trace = infra_checker.read(export(file))
+    places, pcs = [], []
+    for process in trace.processes.values():
+        rows = [row for _, _, heaps in process.dumps for row in heaps["malloc"] if row["size"] == 5000]
+        names = [name for name in rows[0]["stack"] if name.startswith("pc:")]
+        resolved = [process.module(name) for name in names]
+        own = [place for place in resolved if place[0].endswith("/my prog")]
+        assert len(own) >= 2
+        places.append(own)
+        pcs.append([name for name, place in zip(names, resolved) if place in own])
+    assert len(places) == 3
+    assert places[0] == places[1] == places[2]
+    assert pcs[0] != pcs[1] and pcs[1] != pcs[2], "one address for all: nothing was tested"
+    # The link-time addresses are in the file's calls.
+    text = subprocess.run(["objdump", "-d", "--no-show-raw-insn", tmp_path / "my prog"],
+                          capture_output=True, text=True, check=True).stdout
+    code = [line.split(":\t") for line in text.splitlines() if ":\t" in line]
+    for _, address in places[0]:
+        at = max((int(start, 16), words) for start, words in code if int(start, 16) <= address)
+        assert at[1].split()[0].startswith("call"), at
+
+
+def test_program_after_program(heapscope, export, tmp_path):
+    """A process that executes another program has one pid for both, and a reader one name and one map for a pid."""
+    file = tmp_path / "x.pftrace"
+    assert heapscope("run", "-q", "-i", 1, "-o", file, "--", "/bin/sh", "-c", "exec cat /dev/null").returncode == 0
+    trace = infra_checker.read(export(file))
+    assert sorted(trace.names.values()) == ["cat", "sh"] or sorted(trace.names.values()) == ["cat"]
+    for pid in trace.processes:
+        assert pid < 2**22 or trace.labels[pid] == f"pid {pid % 2**22}"
+
+
+def test_dumps_and_what_is_new(heapscope, export, tmp_path):
+    """Several dumps of one process: the tables of a dump have only what is new."""
+    file = tmp_path / "x.pftrace"
+    code = "import time\nkept = []\nfor i in range(6):\n    kept.append(bytearray(100000 + i))\n    time.sleep(0.3)"
+    done = heapscope("run", "-q", "-i", 4096, "--dump-every", "400ms", "-o", file, "--", "/usr/bin/python3", "-c", code)
+    assert done.returncode == 0, done.stderr
+    trace = infra_checker.read(export(file))
+    (process,) = trace.processes.values()
+    assert len(process.dumps) >= 4 and len(trace.groups) == len(process.dumps)
+    one = infra_checker.read(export(file, "--snapshot", 1, name="one.memory-infra.json"))
+    (again,) = one.processes.values()
+    assert len(again.dumps) == 1
+    def figures(dump):
+        return {(name, row["stack"], row["size"], row["count"]) for name, rows in dump[2].items() for row in rows}
+    assert figures(again.dumps[0]) == figures(process.dumps[1])
+
+
+BREAKERS = {
+    "version": lambda d: d["heaps_v2"].update(version=2),
+    "parent 0": lambda d: d["heaps_v2"]["maps"]["nodes"][0].update(parent=0),
+    "no node": lambda d: d["heaps_v2"]["allocators"]["malloc"]["nodes"].__setitem__(0, 999999),
+    "no type": lambda d: d["heaps_v2"]["allocators"]["malloc"]["types"].__setitem__(0, 7),
+    "no string": lambda d: d["heaps_v2"]["maps"]["strings"].pop(0),
+    "id twice": lambda d: d["heaps_v2"]["maps"]["strings"].append(d["heaps_v2"]["maps"]["strings"][0]),
+    "empty heap": lambda d: d["heaps_v2"]["allocators"].update(malloc={}),
+    "row twice": lambda d: [c.append(c[0]) for c in d["heaps_v2"]["allocators"]["malloc"].values()],
+    "columns": lambda d: d["heaps_v2"]["allocators"]["malloc"]["nodes"].pop(),
+    "no summary": lambda d: d["allocators"].pop("malloc"),
+    "decimal size": lambda d: d["allocators"]["malloc"]["attrs"]["size"].update(value=60192),
+    "regions": lambda d: d["process_mmaps"]["vm_regions"].append(d["process_mmaps"]["vm_regions"][0]),
+    "no bs": lambda d: d["process_mmaps"]["vm_regions"][0].pop("bs"),
+    "detail": lambda d: d.update(level_of_detail="light"),
+}
+
+
+@pytest.mark.parametrize("name", BREAKERS)
+def test_reader_is_strict(export, views, name):
+    data = infra_checker.load(export(views))
+    infra_checker.Trace(copy.deepcopy(data))
+    (event,) = [event for event in data["traceEvents"] if event["ph"] == "v"]
+    BREAKERS[name](event["args"]["dumps"])
+    with pytest.raises((AssertionError, KeyError)):
+        infra_checker.Trace(data)
