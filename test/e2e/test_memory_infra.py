@@ -173,3 +173,53 @@ def test_reader_is_strict(export, views, name):
     BREAKERS[name](event["args"]["dumps"])
     with pytest.raises((AssertionError, KeyError)):
         infra_checker.Trace(data)
+
+
+# --- reading -----------------------------------------------------------------------------------------
+
+
+def test_what_is_written_is_read(heapscope, report, export, views, tmp_path):
+    for name in ("x.memory-infra.json", "x.memory-infra.json.gz"):
+        data = report(export(views, name=name))
+        assert data["totals"]["live"] == {"bytes": LIVE["size"], "count": LIVE["count"]}
+        own = {f["function"]: f["self"] for f in data["functions_by_self"]}
+        assert own["parse"]["bytes"] == 60000 and own["fib"]["count"] == 3
+    # Once more: the same rows, in the same words.
+    first = export(views)
+    second = export(first, name="again.memory-infra.json")
+    rows = [next(iter(infra_checker.read(file).processes.values())).dumps[0][2] for file in (first, second)]
+    assert rows[0] == rows[1]
+    # Nothing changed.
+    done = heapscope("diff", views, first)
+    assert done.returncode == 0, done.stderr
+
+
+def test_addresses_are_read(heapscope, report, export, tmp_path):
+    """Frames without names have the same module and link-time address as in the trace that was exported."""
+    (tmp_path / "p.c").write_text(PROGRAM)
+    subprocess.run(["gcc", "-O1", "-pie", "-fPIE", "-s", "-o", tmp_path / "my prog", tmp_path / "p.c"], check=True)
+    file = tmp_path / "x.pftrace"
+    assert heapscope("run", "-q", "-i", 1, "-o", file, "--", tmp_path / "my prog", "2").returncode == 0
+    def stacks(path):
+        return heapscope("export", "-q", "-f", "folded", "--view", "space", path).stdout
+    assert "my prog+0x" in stacks(file)
+    assert stacks(export(file)) == stacks(file)
+
+
+def test_older_form(report, tmp_path):
+    """Chrome's traces of 2016: values contain those of callees, and a list of events need not end."""
+    file = tmp_path / "old.json"
+    file.write_text("""[{"ph":"v","pid":3,"ts":5,"args":{"dumps":{"heaps":{"malloc":{"entries":[
+        {"size":"64","count":"a"},{"bt":"1","size":"64","count":"a"},{"bt":"2","size":"24","count":"4"}]}}}}},
+        {"ph":"M","pid":3,"name":"stackFrames","args":{"stackFrames":{"1":{"name":"main"},"2":{"name":"f","parent":"1"}}}}""")
+    data = report(file)
+    own = {f["function"]: f["self"] for f in data["functions_by_self"]}
+    assert own["main"] == {"bytes": 64, "count": 6} and own["f"] == {"bytes": 36, "count": 4}
+    assert "file_truncated" in {loss["name"] for loss in data["losses"]}
+
+
+def test_a_trace_without_heaps(heapscope, tmp_path):
+    file = tmp_path / "other.json"
+    file.write_text('{"traceEvents":[{"ph":"X","pid":1,"ts":1,"dur":2,"name":"work"}]}')
+    done = heapscope("report", file)
+    assert done.returncode == 1 and "no heap profile in this file" in done.stderr

@@ -145,7 +145,8 @@ static void write_load_words(const char *path, int error, const struct hs_load_r
     } else if (error == HS_TRACE_E_FOREIGN) {
         hs_buf_printf(words,
                       "not a heap profile: no trace of heapscope or Perfetto, no pprof profile, no "
-                      "heap text of jemalloc or gperftools, no collapsed stacks%s",
+                      "heap text of jemalloc or gperftools, no collapsed stacks, no MemoryInfra "
+                      "trace%s",
                       foreign_hint(path));
     } else if (error == HS_LOAD_E_NOT_MEMORY) {
         hs_buf_printf(words, "not a heap profile: a pprof profile of %s",

@@ -4,8 +4,8 @@
  * heapscope's own traces are read with everything in them. Heap profiles that heapprofd wrote
  * contain less: counts are numbers of samples, dumps have no peak and no totals, and there are no
  * margins (for bytes, heapscope adds an upper bound). Other files are read too: pprof, the heap
- * texts of jemalloc and gperftools, collapsed stacks. The kind is found by the content of the file,
- * never by its name.
+ * texts of jemalloc and gperftools, collapsed stacks, MemoryInfra traces of Chrome. The kind is
+ * found by the content of the file, never by its name.
  *
  * What could not be read of a damaged file is reported twice: as losses of the profile, so that
  * every view shows them, and as numbers in the report.
@@ -33,6 +33,7 @@ enum hs_load_kind {
     HS_LOAD_PPROF,
     HS_LOAD_HEAP_TEXT,
     HS_LOAD_FOLDED,
+    HS_LOAD_MEMORY_INFRA,
 };
 
 #define HS_LOAD_TYPE_BYTES 64

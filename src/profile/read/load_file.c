@@ -55,6 +55,7 @@ static const char *const origins[] = {
     [HS_LOAD_PPROF] = "a pprof profile",
     [HS_LOAD_HEAP_TEXT] = "a heap text",
     [HS_LOAD_FOLDED] = "collapsed stacks",
+    [HS_LOAD_MEMORY_INFRA] = "a MemoryInfra trace",
 };
 
 /* Expands the first compressed run. It is the whole file, unless something was appended to it. */
@@ -93,9 +94,10 @@ static int read_foreign(enum hs_load_kind kind, struct hs_trace_input *input, bo
         hs_builder_set_origin(source.builder, origins[kind]);
         source.data = input->at;
         source.bytes = input->avail;
-        err = kind == HS_LOAD_PPROF       ? hs_load_pprof(&source)
-              : kind == HS_LOAD_HEAP_TEXT ? hs_load_heap_text(&source)
-                                          : hs_load_folded(&source);
+        err = kind == HS_LOAD_PPROF          ? hs_load_pprof(&source)
+              : kind == HS_LOAD_HEAP_TEXT    ? hs_load_heap_text(&source)
+              : kind == HS_LOAD_MEMORY_INFRA ? hs_load_memory_infra(&source)
+                                             : hs_load_folded(&source);
     }
     if (err == 0) {
         hs_load_add_losses(source.builder, report);

@@ -6,6 +6,7 @@
  *   load_pprof.c       pprof: of Go, tcmalloc, heapprofd's converter, heapscope
  *   load_heap_text.c   texts of jemalloc and gperftools, as written or with symbols (jeprof --raw)
  *   load_folded.c      collapsed stacks
+ *   load_memory_infra.c  JSON traces of Chrome's heap profiler
  *
  * Ensures   a reader gets all bytes of a file, expanded, and leaves a valid profile in the builder,
  *           however damaged the file is. It counts what it could not read in the report.
@@ -45,6 +46,8 @@ int hs_load_pprof(const struct hs_load_source *source);
 int hs_load_heap_text(const struct hs_load_source *source);
 /* The same for collapsed stacks. */
 int hs_load_folded(const struct hs_load_source *source);
+/* The same for a MemoryInfra trace. */
+int hs_load_memory_infra(const struct hs_load_source *source);
 
 /* Adds to the profile, as losses, what the report says about the file. */
 void hs_load_add_losses(struct hs_builder *builder, const struct hs_load_report *report);

@@ -141,11 +141,26 @@ static bool is_folded(const char *text, size_t bytes, bool is_whole)
     return stacks > 0;
 }
 
+/* True for JSON that begins like a trace of Chrome: an object, or a list of events. */
+static bool is_chrome_trace(const char *text, size_t bytes)
+{
+    size_t at = 0;
+    while (at < bytes && (hs_lines_is_blank(text[at]) || text[at] == '\n')) {
+        at++;
+    }
+    bool is_object = at < bytes && text[at] == '{', is_array = at < bytes && text[at] == '[';
+    return (is_object && memmem(text, bytes, "\"traceEvents\"", strlen("\"traceEvents\""))) ||
+           (is_array && memmem(text, bytes, "\"ph\"", strlen("\"ph\"")));
+}
+
 enum hs_load_kind hs_load_kind_of(const uint8_t *data, size_t bytes, bool is_whole)
 {
     struct hs_lines lines = { .at = (const char *)data, .end = (const char *)data + bytes };
     while (hs_lines_next(&lines) && lines.bytes == 0) {
         /* Skip empty lines in front. */
+    }
+    if (is_chrome_trace((const char *)data, bytes)) {
+        return HS_LOAD_MEMORY_INFRA;
     }
     if (is_heap_text(&lines)) {
         return HS_LOAD_HEAP_TEXT;

@@ -1,0 +1,244 @@
+/*
+ * See infra_tables.h.
+ */
+#include "profile/read/infra_tables.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/array.h"
+
+void hs_infra_tables_init(struct hs_infra_tables *tables, const struct hs_load_source *source)
+{
+    struct hs_profile_module nowhere = { 0 };
+    *tables = (struct hs_infra_tables){
+        .source = source,
+        .nowhere = hs_builder_module(source->builder, &nowhere),
+    };
+}
+
+void hs_infra_tables_deinit(struct hs_infra_tables *tables)
+{
+    for (uint32_t i = 0; i < tables->pids.count; i++) {
+        free(tables->processes[i].places);
+    }
+    hs_intern_deinit(&tables->pids);
+    hs_intern_deinit(&tables->string_ids);
+    hs_intern_deinit(&tables->node_ids);
+    free(tables->processes);
+    free(tables->strings);
+    free(tables->nodes);
+    free(tables->path);
+}
+
+/* The index of a key; HS_INFRA_NO_ID after a failure. `array` gets room for it. */
+static uint32_t put(struct hs_infra_tables *tables, struct hs_intern *ids, struct hs_intern_key key,
+                    void *array_address, size_t *capacity, size_t elem_bytes, bool *ret_is_new)
+{
+    uint32_t idx = HS_INFRA_NO_ID;
+    *ret_is_new = false;
+    if (tables->err == 0) {
+        tables->err = hs_array_reserve(array_address, capacity, (size_t)ids->count + 1, elem_bytes);
+    }
+    if (tables->err == 0) {
+        tables->err = hs_intern_put(ids, key, &idx, ret_is_new);
+    }
+    return tables->err == 0 ? idx : HS_INFRA_NO_ID;
+}
+
+uint32_t hs_infra_process_of(struct hs_infra_tables *tables, uint64_t pid)
+{
+    bool is_new;
+    uint32_t idx =
+        put(tables, &tables->pids, (struct hs_intern_key){ .lo = pid }, &tables->processes,
+            &tables->process_capacity, sizeof(tables->processes[0]), &is_new);
+    if (is_new) {
+        tables->processes[idx] =
+            (struct hs_infra_in_process){ .pid = pid, .builder_idx = HS_INFRA_NO_ID };
+    }
+    return idx;
+}
+
+/* A number of the file as an id; one that is none becomes an id that no table has. */
+static uint64_t id_of_number(double number)
+{
+    return number >= 0 && number < 0x1p63 ? (uint64_t)number : UINT64_MAX;
+}
+
+/* The older form has texts for ids that are numbers elsewhere in the file. */
+static uint64_t id_of_text(const struct hs_json_text *text)
+{
+    uint64_t id = 0;
+    size_t digits = 0;
+    for (; digits < text->bytes && digits < 18 && text->text[digits] >= '0' &&
+           text->text[digits] <= '9';
+         digits++) {
+        id = id * 10 + (uint64_t)(text->text[digits] - '0');
+    }
+    return digits > 0 && digits == text->bytes ? id : hs_intern_hash(text->text, text->bytes).lo;
+}
+
+bool hs_infra_read_id(struct hs_json_reader *reader, uint64_t *ret_id)
+{
+    struct hs_json_text text;
+    double number;
+    if (hs_json_peek(reader) == '"') {
+        if (!hs_json_read_text(reader, &text)) {
+            return false;
+        }
+        *ret_id = id_of_text(&text);
+        return true;
+    }
+    if (!hs_json_read_number(reader, &number)) {
+        return false;
+    }
+    *ret_id = id_of_number(number);
+    return true;
+}
+
+uint64_t hs_infra_read_hex(struct hs_json_reader *reader)
+{
+    struct hs_json_text text;
+    uint64_t value = 0;
+    if (!hs_json_read_text(reader, &text) || text.bytes > 16) {
+        return 0;
+    }
+    for (size_t i = 0; i < text.bytes; i++) {
+        char c = text.text[i];
+        uint32_t digit = c >= '0' && c <= '9'   ? (uint32_t)(c - '0')
+                         : c >= 'a' && c <= 'f' ? (uint32_t)(c - 'a' + 10)
+                         : c >= 'A' && c <= 'F' ? (uint32_t)(c - 'A' + 10)
+                                                : 16;
+        if (digit == 16) {
+            return 0;
+        }
+        value = value << 4 | digit;
+    }
+    return value;
+}
+
+/* --- tables --- */
+
+static uint32_t string_of(struct hs_infra_tables *tables, const struct hs_json_text *text)
+{
+    return hs_builder_string_n(tables->source->builder, text->text, text->bytes);
+}
+
+/* Reads {"id":1,"string":"main"}. */
+static void read_string(struct hs_infra_tables *tables, uint32_t process,
+                        struct hs_json_reader *reader)
+{
+    struct hs_json_text key, text;
+    uint64_t id = 0;
+    uint32_t string = 0;
+    bool has_id = false, has_string = false, is_new;
+    hs_json_enter(reader, '{');
+    while (hs_json_next_key(reader, &key)) {
+        if (hs_json_text_is(&key, "id")) {
+            has_id = hs_infra_read_id(reader, &id);
+        } else if (!hs_json_text_is(&key, "string")) {
+            hs_json_skip(reader);
+        } else if (hs_json_read_text(reader, &text)) {
+            string = string_of(tables, &text);
+            has_string = true;
+        }
+    }
+    if (!has_id || !has_string) {
+        tables->source->report->bad_record_count++;
+        return;
+    }
+    uint32_t idx =
+        put(tables, &tables->string_ids, (struct hs_intern_key){ process, id }, &tables->strings,
+            &tables->string_capacity, sizeof(tables->strings[0]), &is_new);
+    if (is_new) {
+        tables->strings[idx] = string;
+    }
+}
+
+static void add_node(struct hs_infra_tables *tables, uint32_t process, uint64_t id,
+                     const struct hs_infra_in_node *node)
+{
+    bool is_new;
+    uint32_t idx = put(tables, &tables->node_ids, (struct hs_intern_key){ process, id },
+                       &tables->nodes, &tables->node_capacity, sizeof(tables->nodes[0]), &is_new);
+    if (is_new) {
+        tables->nodes[idx] = *node;
+    }
+}
+
+/* Reads {"id":11,"name_sid":2,"parent":10}. */
+static void read_node(struct hs_infra_tables *tables, uint32_t process,
+                      struct hs_json_reader *reader)
+{
+    struct hs_infra_in_node node = { .made = HS_INFRA_NO_ID };
+    struct hs_json_text key;
+    uint64_t id = 0, sid = 0;
+    uint32_t string;
+    bool has_id = false, has_sid = false;
+    hs_json_enter(reader, '{');
+    while (hs_json_next_key(reader, &key)) {
+        if (hs_json_text_is(&key, "id")) {
+            has_id = hs_infra_read_id(reader, &id);
+        } else if (hs_json_text_is(&key, "name_sid")) {
+            has_sid = hs_infra_read_id(reader, &sid);
+        } else if (hs_json_text_is(&key, "parent")) {
+            node.has_parent = hs_infra_read_id(reader, &node.parent);
+        } else {
+            hs_json_skip(reader);
+        }
+    }
+    if (!has_id || !has_sid ||
+        !hs_intern_find(&tables->string_ids, (struct hs_intern_key){ process, sid }, &string)) {
+        tables->source->report->bad_record_count++;
+        return;
+    }
+    node.name = tables->strings[string];
+    add_node(tables, process, id, &node);
+}
+
+void hs_infra_read_maps(struct hs_infra_tables *tables, uint32_t process,
+                        struct hs_json_reader *reader)
+{
+    struct hs_json_text key;
+    struct hs_json_reader nodes = { 0 };
+    hs_json_enter(reader, '{');
+    while (hs_json_next_key(reader, &key) && tables->err == 0) {
+        if (hs_json_text_is(&key, "strings")) {
+            hs_json_enter(reader, '[');
+            while (hs_json_next_element(reader)) {
+                read_string(tables, process, reader);
+            }
+        } else {
+            nodes = hs_json_text_is(&key, "nodes") ? *reader : nodes;
+            hs_json_skip(reader);
+        }
+    }
+    /* The names come first, wherever they are. */
+    if (nodes.at && hs_json_enter(&nodes, '[')) {
+        while (hs_json_next_element(&nodes) && tables->err == 0) {
+            read_node(tables, process, &nodes);
+        }
+    }
+}
+
+void hs_infra_read_frames(struct hs_infra_tables *tables, uint32_t process,
+                          struct hs_json_reader *reader)
+{
+    struct hs_json_text key, text;
+    hs_json_enter(reader, '{');
+    while (hs_json_next_key(reader, &key) && tables->err == 0) {
+        struct hs_infra_in_node node = { .made = HS_INFRA_NO_ID };
+        uint64_t id = id_of_text(&key);
+        hs_json_enter(reader, '{');
+        while (hs_json_next_key(reader, &key)) {
+            if (hs_json_text_is(&key, "name")) {
+                node.name = hs_json_read_text(reader, &text) ? string_of(tables, &text) : 0;
+            } else if (hs_json_text_is(&key, "parent")) {
+                node.has_parent = hs_infra_read_id(reader, &node.parent);
+            } else {
+                hs_json_skip(reader);
+            }
+        }
+        add_node(tables, process, id, &node);
+    }
+}
