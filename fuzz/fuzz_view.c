@@ -12,6 +12,7 @@
 #include "profile/analyse/heap_choice.h"
 #include "profile/read/load.h"
 #include "util/buf.h"
+#include "view/diff_leaks.h"
 #include "view/diff_view.h"
 #include "view/folded.h"
 #include "view/json_lines.h"
@@ -91,6 +92,19 @@ static void resident_trend(const struct hs_profile *profile, uint32_t process_co
     }
 }
 
+static void leaks(const struct hs_selection *before, const struct hs_selection *after,
+                  struct hs_buf *buf)
+{
+    const struct hs_diff_leak_limits limits = { 1, 0 };
+    struct hs_diff_leaks found;
+    if (hs_diff_leaks_build(before, after, HS_VIEW_SPACE, &limits, &found) == 0) {
+        for (size_t i = 0; i < found.list_count; i++) {
+            (void)hs_diff_leaks_write(&found, i, buf);
+        }
+        hs_diff_leaks_deinit(&found);
+    }
+}
+
 static void resident(const struct hs_profile *profile)
 {
     static int text;
@@ -106,6 +120,7 @@ static void resident(const struct hs_profile *profile)
                                                  .top_count = HS_DIFF_ALL };
         (void)hs_diff_write_rss(&options, &buf);
         (void)hs_diff_write_rss_json(&options, &buf);
+        leaks(&selections[0], &selections[1], &buf);
     }
     if (profile->process_count > 0) {
         resident_trend(profile, 1, &buf);

@@ -40,7 +40,7 @@ _heapscope()
             return
             ;;
         diff:--format | diff:-f)
-            mapfile -t COMPREPLY < <(compgen -W 'table tree json folded pprof svg' -- "$cur")
+            mapfile -t COMPREPLY < <(compgen -W 'table tree json folded pprof svg leaks-json' -- "$cur")
             return
             ;;
         check:--against | check:--suppressions | check:--limits | check:--junit | report:--base | export:--base)
@@ -155,7 +155,7 @@ _heapscope()
             options+=' --heap --against --max-growth --strict --limits --json --junit'
             ;;
         diff)
-            options+=' --view --snapshots --process --heap --normalize --trend --rss --tree --json --format --output --top'
+            options+=' --view --snapshots --process --heap --normalize --trend --rss --tree --json --format --output --top --threshold --size-threshold'
             ;;
         export)
             options+=' --format --output --view --snapshot --pid --heap --base --other-below --quiet'

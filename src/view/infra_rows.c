@@ -8,7 +8,7 @@
 
 #include "util/array.h"
 
-static const struct hs_amount *amount_of(const struct hs_profile_sample *sample, enum hs_view view)
+const struct hs_amount *hs_infra_amount(const struct hs_profile_sample *sample, enum hs_view view)
 {
     enum hs_quantity quantity = hs_views[view].quantity;
     return quantity == HS_QUANTITY_LIVE    ? &sample->live
@@ -94,7 +94,7 @@ void hs_infra_rows_collect(struct hs_infra_rows *rows, struct hs_infra_maps *map
     }
     for (uint64_t i = 0; i < dump->samples_n && maps->err == 0; i++) {
         const struct hs_profile_sample *sample = &p->samples[dump->sample_first + i];
-        const struct hs_amount *amount = amount_of(sample, view);
+        const struct hs_amount *amount = hs_infra_amount(sample, view);
         if (has_figure(amount)) {
             add(rows, maps,
                 &(struct hs_infra_row){ .heap = sample->heap,

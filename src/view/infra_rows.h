@@ -19,7 +19,8 @@
 #include "profile/analyse/aggregate.h"
 #include "view/infra_maps.h"
 
-#define HS_INFRA_TYPE_UNKNOWN 0
+#define HS_INFRA_TYPE_UNKNOWN      0
+#define HS_INFRA_TYPE_UNKNOWN_NAME "[unknown]"
 
 struct hs_infra_row {
     uint32_t heap; /* index in profile->heaps */
@@ -37,6 +38,9 @@ struct hs_infra_rows {
 struct hs_infra_limits {
     double bytes, count;
 };
+
+/* The figures that the view shows. */
+const struct hs_amount *hs_infra_amount(const struct hs_profile_sample *sample, enum hs_view view);
 
 /* Collects the rows of a dump in place of those that were there. */
 void hs_infra_rows_collect(struct hs_infra_rows *rows, struct hs_infra_maps *maps,

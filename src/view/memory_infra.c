@@ -20,7 +20,6 @@
 
 #define CATEGORY        "disabled-by-default-memory-infra"
 #define SAME_DUMP_NS    UINT64_C(1000000000)
-#define TYPE_NAME       "[unknown]"
 #define PROTECTION_CODE 5 /* read 4, execute 1 */
 #define HEX_BYTES       17
 
@@ -181,7 +180,7 @@ static void put_nodes(struct writer *w)
 static void put_maps(struct writer *w)
 {
     bool has_types = w->has_types[w->maps.process];
-    uint64_t type_sid = has_types ? 0 : hs_infra_string(&w->maps, TYPE_NAME);
+    uint64_t type_sid = has_types ? 0 : hs_infra_string(&w->maps, HS_INFRA_TYPE_UNKNOWN_NAME);
     w->has_types[w->maps.process] = true;
     hs_json_key(&w->json, "maps");
     hs_json_open(&w->json, '{');

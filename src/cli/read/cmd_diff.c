@@ -18,6 +18,8 @@
 #include "view/diff_view.h"
 
 #define TOP_DEFAULT 20
+/* As in Chrome's script, when no limit is given. */
+#define LEAK_COUNT_DEFAULT 1000
 
 static const struct {
     const char *end;
@@ -32,6 +34,7 @@ struct diff_args {
     unsigned format, view;
     bool is_tree, is_json, is_normalized, is_trend, is_rss;
     const char *output, *top, *snapshots, *process;
+    uint64_t leak_bytes, leak_count;
     struct hs_opt_list heaps;
     struct hs_heap_patterns heap_patterns;
     struct hs_compare compare;
@@ -162,6 +165,26 @@ static int check_rss(const struct hs_opts_spec *spec, const struct diff_args *ar
                : 0;
 }
 
+/* Takes over the limits of leaks-json, and checks what it cannot be combined with. */
+static int check_leaks(const struct hs_opts_spec *spec, struct diff_args *args)
+{
+    bool has_limit = args->leak_bytes > 0 || args->leak_count > 0;
+    if (args->compare.format != HS_COMPARE_LEAKS) {
+        return has_limit ? hs_args_fail(spec, "--threshold and --size-threshold apply to --format "
+                                              "leaks-json only")
+                         : 0;
+    }
+    if (args->is_normalized) {
+        return hs_args_fail(spec, "leaks-json cannot be combined with --normalize");
+    }
+    if (strcmp(args->output, "-") == 0) {
+        return hs_args_fail(spec, "leaks-json writes several files: use -o FOLDER");
+    }
+    args->compare.leak_bytes = args->leak_bytes;
+    args->compare.leak_count = has_limit ? args->leak_count : LEAK_COUNT_DEFAULT;
+    return 0;
+}
+
 static int run_diff(const struct hs_opts_spec *spec, const struct hs_opts_result *result,
                     struct diff_args *args)
 {
@@ -169,6 +192,7 @@ static int run_diff(const struct hs_opts_spec *spec, const struct hs_opts_result
     status = status ? status : fill_in(spec, result, args);
     status = status ? status : choose_format(spec, args);
     status = status ? status : check_rss(spec, args);
+    status = status ? status : check_leaks(spec, args);
     if (status == 0 && args->is_trend) {
         status = run_trend(spec, &args->compare);
     } else if (status == 0) {
@@ -206,11 +230,18 @@ int hs_cmd_diff(int argc, char **argv)
         HS_OPT_FLAG(0, "json", &args.is_json, "print JSON, without rounding"),
         HS_OPT_CHOICE('f', "format", "FORMAT", &args.format, hs_compare_formats,
                       "table, tree, json, folded (stacks with both values, for\n"
-                      "difference flame graphs), svg (such a graph) or pprof (with\n"
-                      "negative values); default: by the name of OUT, else table"),
+                      "difference flame graphs), svg (such a graph), pprof (with\n"
+                      "negative values) or leaks-json (into the folder OUT, a file for each\n"
+                      "heap, as Chrome's diff_heap_profiler); default: by the name of OUT,\n"
+                      "else table"),
         HS_OPT_STRING('o', "output", "OUT", &args.output, "output file (default: standard output)"),
         HS_OPT_STRING(0, "top", "N", &args.top,
                       "number of rows of each table (default 20), or all"),
+        HS_OPT_NUMBER(0, "threshold", "N", &args.leak_count, 0, UINT32_MAX,
+                      "leaks-json: only stacks that gained more than N objects (default\n"
+                      "1000, or 0 with --size-threshold)"),
+        HS_OPT_SIZE(0, "size-threshold", "SIZE", &args.leak_bytes, 0, UINT64_MAX,
+                    "leaks-json: only stacks that gained more than this"),
     };
     const struct hs_opts_spec spec = {
         .command = "diff",

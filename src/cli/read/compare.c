@@ -13,6 +13,7 @@
 #include "cli/dump_name.h"
 #include "cli/message.h"
 #include "cli/output.h"
+#include "cli/read/leaks_output.h"
 #include "cli/read/profile_file.h"
 #include "profile/model/loss.h"
 #include "util/buf.h"
@@ -23,8 +24,9 @@
 #define COLUMNS_PIPED 160
 
 const char *const hs_compare_formats[HS_COMPARE_FORMAT_N] = {
-    [HS_COMPARE_TABLE] = "table",   [HS_COMPARE_TREE] = "tree",   [HS_COMPARE_JSON] = "json",
-    [HS_COMPARE_FOLDED] = "folded", [HS_COMPARE_PPROF] = "pprof", [HS_COMPARE_SVG] = "svg",
+    [HS_COMPARE_TABLE] = "table",      [HS_COMPARE_TREE] = "tree",   [HS_COMPARE_JSON] = "json",
+    [HS_COMPARE_FOLDED] = "folded",    [HS_COMPARE_PPROF] = "pprof", [HS_COMPARE_SVG] = "svg",
+    [HS_COMPARE_LEAKS] = "leaks-json",
 };
 
 int hs_compare_name_side(struct hs_compare_side *side, const char *operand)
@@ -90,6 +92,7 @@ static int write_format(const struct hs_compare *compare, const struct hs_diff *
         return hs_diff_write_pprof(diff, &options, buf);
     case HS_COMPARE_SVG:
         return hs_diff_write_svg(diff, &options, buf);
+    case HS_COMPARE_LEAKS: /* several files: hs_leaks_output_write() */
     case HS_COMPARE_FORMAT_N:
         break;
     }
@@ -174,6 +177,10 @@ static int compare_profiles(const struct hs_compare *compare, struct hs_profile 
         }
     }
     int status = HS_EXIT_STATUS_FAILED;
+    if (err == 0 && compare->format == HS_COMPARE_LEAKS) {
+        status = hs_leaks_output_write(compare, &selections[0], &selections[1], view);
+        goto out;
+    }
     if (err == 0) {
         err = hs_diff_build(&selections[0], &selections[1], view, &diff);
     }
@@ -191,6 +198,7 @@ static int compare_profiles(const struct hs_compare *compare, struct hs_profile 
     } else {
         hs_message("cannot compare the profiles: %s", strerror(err < 0 ? -err : EINVAL));
     }
+out:
     hs_selection_deinit(&selections[0]);
     hs_selection_deinit(&selections[1]);
     return status;
@@ -217,7 +225,8 @@ int hs_compare_run(const struct hs_compare *compare)
                                         &reason);
     }
     /* Two snapshots of one file mostly have the same peak, so their live memory is compared. */
-    if (compare->view == HS_VIEW_AUTO && (is_one_file || views[0] != views[1])) {
+    if (compare->view == HS_VIEW_AUTO &&
+        (is_one_file || views[0] != views[1] || compare->format == HS_COMPARE_LEAKS)) {
         views[0] = HS_VIEW_SPACE;
     } else if (status == 0 && reason) {
         hs_message_info("view %s, because %s", hs_views[views[0]].name, reason);

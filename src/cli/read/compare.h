@@ -20,6 +20,7 @@ enum hs_compare_format {
     HS_COMPARE_FOLDED,
     HS_COMPARE_PPROF,
     HS_COMPARE_SVG,
+    HS_COMPARE_LEAKS, /* `output` is a folder */
     HS_COMPARE_FORMAT_N,
 };
 
@@ -42,8 +43,9 @@ struct hs_compare {
     bool has_columns;
     unsigned columns; /* with has_columns; else the terminal's width */
     bool is_normalized;
-    bool is_rss;     /* compares the resident memory: HS_COMPARE_TABLE or HS_COMPARE_JSON */
-    bool is_telling; /* prints what was written to a file */
+    bool is_rss; /* compares the resident memory: HS_COMPARE_TABLE or HS_COMPARE_JSON */
+    uint64_t leak_bytes, leak_count; /* HS_COMPARE_LEAKS: only stacks that gained more than both */
+    bool is_telling;                 /* prints what was written to a file */
 };
 
 /* Fills in a side from "FILE", "FILE@N" or "FILE@NAME". 0, or the exit status. */
