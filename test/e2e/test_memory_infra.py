@@ -1,10 +1,12 @@
 """heapscope export --format memory-infra: traces for chrome://tracing, read by a reader that is as strict as Chrome's."""
 
 import copy
+import shutil
 import subprocess
 
 import infra_checker
 import pytest
+from waiting import let_time_pass, wait_until
 
 LIVE = {"size": 600 * 100 + 3 * 64, "count": 603}
 
@@ -145,6 +147,30 @@ def test_dumps_and_what_is_new(heapscope, export, tmp_path):
     def figures(dump):
         return {(name, row["stack"], row["size"], row["count"]) for name, rows in dump[2].items() for row in rows}
     assert figures(again.dumps[0]) == figures(process.dumps[1])
+
+
+def test_server(heapscope, dist, export, report, tmp_path):
+    """redis-server while it works: each dump has the totals that the trace has."""
+    if not shutil.which("redis-server"):
+        pytest.skip("redis-server is not installed")
+    file, socket = tmp_path / "x.pftrace", tmp_path / "socket"
+    command = [dist / "bin" / "heapscope", "run", "-q", "--dump-every", "300ms", "-o", file, "--", "redis-server", "--port", "0",
+               "--unixsocket", socket, "--save", "", "--dir", tmp_path]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as server:
+        wait_until(socket.exists)
+        fill = "for i = 1, 20000 do redis.call('set', i, string.rep('x', 100)) end"
+        for _ in range(3):
+            subprocess.run(["redis-cli", "-s", socket, "eval", fill, "0"], check=True, stdout=subprocess.DEVNULL)
+            let_time_pass(0.4, "snapshots are taken by time")
+        subprocess.run(["redis-cli", "-s", socket, "shutdown", "nosave"], check=True)
+        assert server.wait() == 0
+    (process,) = infra_checker.read(export(file, name="x.memory-infra.json.gz")).processes.values()
+    assert len(process.dumps) >= 3
+    for number, dump in enumerate(process.dumps):
+        live = report(file, "--snapshot", number)["totals"]["live"]
+        assert sum(row["size"] for row in dump[2]["malloc"]) == pytest.approx(live["bytes"], rel=1e-9)
+        # The trace rounds the counts of rows, and not their total.
+        assert sum(row["count"] for row in dump[2]["malloc"]) == pytest.approx(live["count"], rel=1e-6)
 
 
 BREAKERS = {

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -158,6 +159,41 @@ static void damage(void **state)
     hs_profile_free(p);
 }
 
+/* Each node is a row, the outermost first: no stack becomes deeper than the reader permits. */
+static void deep_stacks_are_cut(void **state)
+{
+    (void)state;
+    enum { COUNT = 10000 };
+    char *text = malloc(COUNT * 80 + 1000), *at = text;
+    assert_non_null(text);
+    at += sprintf(at, "[{\"ph\":\"v\",\"pid\":3,\"ts\":5,\"args\":{\"dumps\":{\"heaps_v2\":{"
+                      "\"maps\":{\"strings\":[{\"id\":1,\"string\":\"x\"}],\"nodes\":["
+                      "{\"id\":1,\"name_sid\":1}");
+    for (int i = 2; i <= COUNT; i++) {
+        at += sprintf(at, ",{\"id\":%d,\"name_sid\":1,\"parent\":%d}", i, i - 1);
+    }
+    static const char *const columns[] = { "counts", "sizes", "nodes" };
+    at += sprintf(at, "]},\"allocators\":{\"malloc\":{");
+    for (int k = 0; k < 3; k++) {
+        at += sprintf(at, "%s\"%s\":[1", k > 0 ? "," : "", columns[k]);
+        for (int i = 2; i <= COUNT; i++) {
+            at += sprintf(at, ",%d", i);
+        }
+        at += sprintf(at, "]");
+    }
+    strcpy(at, "}}}}}}]");
+    struct hs_profile *p = load(text);
+    uint32_t depth_max = 0;
+    for (uint32_t i = 0; i < p->node_count; i++) {
+        depth_max = p->nodes[i].depth > depth_max ? p->nodes[i].depth : depth_max;
+    }
+    assert_in_range(depth_max, 4000, 4200);
+    assert_true(p->dumps[0].live.bytes == COUNT * (COUNT + 1.0) / 2);
+    assert_int_equal(report.unresolved_stack_count, 2);
+    hs_profile_free(p);
+    free(text);
+}
+
 static void kinds(void **state)
 {
     (void)state;
@@ -176,8 +212,9 @@ static void kinds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(newer_form), cmocka_unit_test(older_form), cmocka_unit_test(addresses),
-        cmocka_unit_test(damage),     cmocka_unit_test(kinds),
+        cmocka_unit_test(newer_form),          cmocka_unit_test(older_form),
+        cmocka_unit_test(addresses),           cmocka_unit_test(damage),
+        cmocka_unit_test(deep_stacks_are_cut), cmocka_unit_test(kinds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/model/cut_stacks.h"
 #include "profile/read/infra_tables.h"
 #include "util/array.h"
 
@@ -194,6 +195,7 @@ uint32_t hs_infra_make_node(struct hs_infra_tables *tables, uint32_t process, ui
     uint32_t made = HS_NODE_NONE;
     uint32_t idx = hs_infra_find_node(tables, process, id);
     size_t depth = 0;
+    uint32_t level = 0;
     if (idx == HS_INFRA_NO_ID) {
         return broken(tables, "[stack not in the file]");
     }
@@ -201,6 +203,7 @@ uint32_t hs_infra_make_node(struct hs_infra_tables *tables, uint32_t process, ui
     for (;;) {
         if (tables->nodes[idx].made != HS_INFRA_NO_ID) {
             made = tables->nodes[idx].made;
+            level = tables->nodes[idx].depth;
             break;
         }
         tables->err = tables->err ? tables->err
@@ -221,9 +224,14 @@ uint32_t hs_infra_make_node(struct hs_infra_tables *tables, uint32_t process, ui
     }
     while (depth > 0) {
         struct hs_infra_in_node *node = &tables->nodes[tables->path[--depth]];
+        if (level >= DEPTH_MAX) {
+            made = broken(tables, HS_CUT_STACK_NAME);
+            level = 0;
+        }
         made =
             hs_builder_node(tables->source->builder, made, frame_of(tables, process, node->name));
         node->made = made;
+        node->depth = ++level;
     }
     return made;
 }

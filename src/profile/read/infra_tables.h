@@ -40,8 +40,9 @@ struct hs_infra_in_process {
 
 struct hs_infra_in_node {
     uint64_t parent;
-    uint32_t name; /* string id */
-    uint32_t made; /* node of the profile; HS_INFRA_NO_ID: not yet */
+    uint32_t name;  /* string id */
+    uint32_t made;  /* node of the profile; HS_INFRA_NO_ID: not yet */
+    uint32_t depth; /* with `made`: so many frames from the outermost one or a cut on */
     bool has_parent;
 };
 
