@@ -24,8 +24,9 @@ struct builder {
     struct hs_diff_leaks *out;
     const struct hs_selection *selections[2];
     enum hs_view view;
-    uint32_t *made[2]; /* by node of a profile: node of the comparison + 1; 0: not yet */
-    uint32_t *path;    /* scratch */
+    uint32_t *made[2];  /* by node of a profile: node of the comparison + 1; 0: not yet */
+    uint32_t *heaps[2]; /* by heap of a profile: its index after */
+    uint32_t *path;     /* scratch */
     size_t path_capacity;
     bool *is_taken; /* by dump of the selection before */
     int err;
@@ -117,17 +118,32 @@ static uint32_t stack_of(struct builder *b, enum side side, uint32_t node)
 
 /* --- rows --- */
 
-/* The heap of the profile after that has this name; HS_PROFILE_NO_HEAP: none has. */
-static uint32_t heap_after(const struct builder *b, enum side side, uint32_t heap)
+static struct hs_intern_key heap_key(const struct hs_profile *p, uint32_t heap)
+{
+    const char *name = hs_profile_string(p, p->heaps[heap]);
+    return hs_intern_hash(name, strlen(name));
+}
+
+/* For each heap of a side, the one of that name in the profile after; HS_PROFILE_NO_HEAP: none. */
+static int match_heaps(struct builder *b, enum side side)
 {
     const struct hs_profile *p = b->out->profiles[side], *after = b->out->profiles[AFTER];
-    for (uint32_t i = 0; i < after->heap_count; i++) {
-        if (strcmp(hs_profile_string(after, after->heaps[i]),
-                   hs_profile_string(p, p->heaps[heap])) == 0) {
-            return i;
+    struct hs_intern names = { 0 };
+    int err = 0;
+    b->heaps[side] = calloc(p->heap_count + 1u, sizeof(uint32_t));
+    for (uint32_t i = 0; i < after->heap_count && err == 0; i++) {
+        uint32_t number;
+        bool is_new;
+        err = hs_intern_put(&names, heap_key(after, i), &number, &is_new);
+    }
+    for (uint32_t i = 0; i < p->heap_count && err == 0 && b->heaps[side]; i++) {
+        /* A profile has each name once, so that the number is the index. */
+        if (!hs_intern_find(&names, heap_key(p, i), &b->heaps[side][i])) {
+            b->heaps[side][i] = HS_PROFILE_NO_HEAP;
         }
     }
-    return HS_PROFILE_NO_HEAP;
+    hs_intern_deinit(&names);
+    return b->heaps[side] ? err : -ENOMEM;
 }
 
 static void add_dump(struct builder *b, enum side side, uint32_t dump_idx)
@@ -135,11 +151,7 @@ static void add_dump(struct builder *b, enum side side, uint32_t dump_idx)
     const struct hs_profile *p = b->out->profiles[side];
     const struct hs_profile_dump *dump = &p->dumps[dump_idx];
     struct hs_diff_leaks *out = b->out;
-    uint32_t *heaps = calloc(p->heap_count + 1u, sizeof(*heaps));
-    b->err = heaps ? b->err : -ENOMEM;
-    for (uint32_t i = 0; i < p->heap_count && b->err == 0; i++) {
-        heaps[i] = heap_after(b, side, i);
-    }
+    const uint32_t *heaps = b->heaps[side];
     for (uint64_t i = 0; i < dump->samples_n && b->err == 0; i++) {
         const struct hs_profile_sample *sample = &p->samples[dump->sample_first + i];
         const struct hs_amount *amount = hs_infra_amount(sample, b->view);
@@ -158,7 +170,6 @@ static void add_dump(struct builder *b, enum side side, uint32_t dump_idx)
                                        .count = sign * amount->count };
         }
     }
-    free(heaps);
 }
 
 static int compare_keys(const void *a, const void *b)
@@ -302,11 +313,15 @@ int hs_diff_leaks_build(const struct hs_selection *before, const struct hs_selec
     };
     b.err = hs_infra_names_init(&out->names, after->profile);
     b.err = b.err || (out->texts && b.made[0] && b.made[1] && b.is_taken) ? b.err : -ENOMEM;
+    b.err = b.err ? b.err : match_heaps(&b, BEFORE);
+    b.err = b.err ? b.err : match_heaps(&b, AFTER);
     if (b.err == 0) {
         build(&b, limits);
     }
     free(b.made[0]);
     free(b.made[1]);
+    free(b.heaps[0]);
+    free(b.heaps[1]);
     free(b.path);
     free(b.is_taken);
     if (b.err != 0) {

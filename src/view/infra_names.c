@@ -17,24 +17,25 @@
 #define PID_STEP    (UINT64_C(1) << 22)
 #define NAME_MALLOC "malloc"
 
-/* What is put behind a name until it differs from all others. */
-#define MARK '~'
-
-static char *heap_name(const char *name, size_t mark_count)
+/*
+ * The name with which a heap is tried: at first its own, then with a mark, then with its index and
+ * more marks, so that many heaps whose names would be equal need few tries each.
+ */
+static char *heap_name(const char *name, uint32_t heap, size_t try_idx)
 {
     bool is_malloc = strcmp(name, HS_PROFILE_HEAP_MALLOC) == 0;
-    const char *shown = is_malloc ? NAME_MALLOC : name;
-    size_t bytes = strlen(shown);
-    char *text = malloc(bytes + mark_count + 1);
-    if (text) {
-        memcpy(text, shown, bytes);
-        memset(text + bytes, MARK, mark_count);
-        text[bytes + mark_count] = '\0';
-        for (char *at = text; *at; at++) {
-            *at = *at == '/' ? ':' : *at;
-        }
+    struct hs_buf text = HS_BUF_INIT;
+    for (const char *at = is_malloc ? NAME_MALLOC : name; *at; at++) {
+        hs_buf_char(&text, *at == '/' ? ':' : *at);
     }
-    return text;
+    hs_buf_str(&text, try_idx > 0 ? "~" : "");
+    if (try_idx > 1) {
+        hs_buf_printf(&text, "%u", heap);
+        hs_buf_repeat(&text, '~', try_idx - 2);
+    }
+    char *copy = text.err ? NULL : strdup(hs_buf_text(&text));
+    hs_buf_deinit(&text);
+    return copy;
 }
 
 static bool is_special(const char *name)
@@ -47,10 +48,10 @@ static int find_heap_name(struct hs_infra_names *names, struct hs_intern *used, 
     const struct hs_profile *p = names->profile;
     bool is_new = false;
     int err = 0;
-    for (size_t marks = 0; !is_new && err == 0; marks++) {
+    for (size_t try_idx = 0; !is_new && err == 0; try_idx++) {
         uint32_t number;
         free(names->heaps[heap]);
-        names->heaps[heap] = heap_name(hs_profile_string(p, p->heaps[heap]), marks);
+        names->heaps[heap] = heap_name(hs_profile_string(p, p->heaps[heap]), heap, try_idx);
         const char *text = names->heaps[heap];
         err = text ? 0 : -ENOMEM;
         if (err == 0 && !is_special(text)) {
@@ -86,12 +87,12 @@ static int find_pids(struct hs_infra_names *names)
     int err = 0;
     for (uint32_t i = 0; i < p->process_count && err == 0; i++) {
         bool is_new = false;
-        uint64_t pid = p->processes[i].pid;
-        while (!is_new && err == 0) {
+        uint64_t pid = p->processes[i].pid, step = i;
+        for (; !is_new && err == 0; step++) {
             uint32_t number;
             err = hs_intern_put(&used, (struct hs_intern_key){ .lo = pid }, &number, &is_new);
             names->pids[i] = pid;
-            pid += PID_STEP;
+            pid = p->processes[i].pid + PID_STEP * step;
         }
     }
     hs_intern_deinit(&used);
