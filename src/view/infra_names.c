@@ -152,7 +152,9 @@ void hs_infra_write_process(const struct hs_infra_names *names, uint32_t process
     struct hs_buf text = HS_BUF_INIT;
     uint64_t pid = names->pids[process];
     hs_describe_process(names->profile, process, &text);
-    write_event(json, pid, "process_name", "name", hs_buf_text(&text));
+    if (text.bytes > 0) {
+        write_event(json, pid, "process_name", "name", hs_buf_text(&text));
+    }
     if (pid != names->profile->processes[process].pid) {
         hs_buf_clear(&text);
         hs_buf_printf(&text, "pid %u", names->profile->processes[process].pid);

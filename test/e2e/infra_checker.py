@@ -85,7 +85,7 @@ class Trace:
             else:
                 self.read_dump(event)
         for pid in self.processes:
-            assert self.names.get(pid), f"process {pid} has no name"
+            assert self.names.get(pid) != "", f"process {pid} has an empty name"
         self.check_groups()
 
     def read_metadata(self, event):

@@ -244,6 +244,17 @@ def test_older_form(report, tmp_path):
     assert "file_truncated" in {loss["name"] for loss in data["losses"]}
 
 
+def test_what_others_wrote_can_be_written(export, tmp_path):
+    """Files without names of processes, times and addresses."""
+    folded = tmp_path / "x.folded"
+    folded.write_text("main;f 10\nmain;g;h 20\nmain;f 5\n")
+    trace = infra_checker.read(export(folded))
+    assert trace.names == {}
+    (process,) = trace.processes.values()
+    (_, _, heaps), = process.dumps
+    assert {row["stack"]: row["size"] for row in heaps["unknown"]} == {("main", "f"): 15, ("main", "g", "h"): 20}
+
+
 def test_a_trace_without_heaps(heapscope, tmp_path):
     file = tmp_path / "other.json"
     file.write_text('{"traceEvents":[{"ph":"X","pid":1,"ts":1,"dur":2,"name":"work"}]}')
