@@ -201,6 +201,12 @@ static int run_diff(const struct hs_opts_spec *spec, const struct hs_opts_result
     return status;
 }
 
+static const char footer[] =
+    "A is the profile before, B the profile after. FILE@N is snapshot N of FILE,\n"
+    "FILE@-1 the last one, and FILE@NAME the last one that the program took under\n"
+    "this name. With one file: heapscope diff FILE@2 FILE@7,\n"
+    "heapscope diff FILE --snapshots 2,7, or heapscope diff FILE --trend";
+
 int hs_cmd_diff(int argc, char **argv)
 {
     struct diff_args args = { .format = HS_COMPARE_FORMAT_N, .view = HS_VIEW_AUTO };
@@ -247,10 +253,7 @@ int hs_cmd_diff(int argc, char **argv)
         .command = "diff",
         .summary = "compare two profiles, and tell changes from sampling error",
         .operands_usage = "A [B]",
-        .footer = "A is the profile before, B the profile after. FILE@N is snapshot N of FILE,\n"
-                  "FILE@-1 the last one, and FILE@NAME the last one that the program took under\n"
-                  "this name. With one file: heapscope diff FILE@2 FILE@7,\n"
-                  "heapscope diff FILE --snapshots 2,7, or heapscope diff FILE --trend",
+        .footer = footer,
         .options = list,
         .option_count = sizeof(list) / sizeof(list[0]),
         .operands_min = 1,
