@@ -67,21 +67,22 @@ static void test_blocks(void **state)
 /* Between what the program allocates there are few of them. */
 static void test_side_by_side(void **state)
 {
-    static void *mine[BLOCKS];
+    static void *mine[BLOCKS], *blocks[BLOCKS];
     unsigned fillings = 0;
     (void)state;
     for (unsigned i = 0; i < BLOCKS; i++) {
         unsigned before = calls;
-        void *block = hs_python_stash_take(400);
+        blocks[i] = hs_python_stash_take(400);
         fillings += calls != before;
         mine[i] = malloc(100);
-        assert_non_null(block);
+        assert_non_null(blocks[i]);
         assert_non_null(mine[i]);
     }
     assert_in_range(fillings, 5, 50);
     assert_in_range(calls, BLOCKS - 32768 / 400 - 1, BLOCKS + 32768 / 400 + 1);
     for (unsigned i = 0; i < BLOCKS; i++) {
         free(mine[i]);
+        free(blocks[i]);
     }
 }
 
@@ -90,20 +91,26 @@ static void test_no_memory(void **state)
     (void)state;
     is_failing = true;
     unsigned left = 0;
-    while (hs_python_stash_take(48)) {
+    void *block;
+    while ((block = hs_python_stash_take(48)) != NULL) {
+        free(block);
         left++;
     }
     assert_in_range(left, 0, 32768 / 48);
     assert_null(hs_python_stash_take(48));
     is_failing = false;
-    assert_non_null(hs_python_stash_take(48));
+    block = hs_python_stash_take(48);
+    assert_non_null(block);
+    free(block);
 }
 
 static void test_interrupted(void **state)
 {
     (void)state;
+    void *block;
     is_failing = true;
-    while (hs_python_stash_take(64)) {
+    while ((block = hs_python_stash_take(64)) != NULL) {
+        free(block);
     }
     is_failing = false;
     hs_real.malloc = interrupted_malloc;
@@ -111,6 +118,8 @@ static void test_interrupted(void **state)
     assert_non_null(outer);
     assert_non_null(inner);
     assert_ptr_not_equal(inner, outer);
+    free(inner);
+    free(outer);
 }
 
 /* A thread of the parent was at work. */
@@ -118,10 +127,13 @@ static void test_fork(void **state)
 {
     (void)state;
     hs_python_stash_follow_fork();
-    hs_python_stash_take(80);
+    void *first = hs_python_stash_take(80);
     calls = 0;
-    assert_non_null(hs_python_stash_take(80));
+    void *second = hs_python_stash_take(80);
+    assert_non_null(second);
     assert_int_equal(calls, 0);
+    free(first);
+    free(second);
 }
 
 int main(void)
