@@ -64,14 +64,14 @@ static void read_mapped(const struct hs_region *region)
 static void read_owned(const struct hs_region *region)
 {
     static struct hs_heap_v2 heaps[HS_REGION_HEAPS];
-    struct hs_ledger_blocks blocks = { 0 };
+    struct hs_ledger_blocks blocks = { 0 }, python = { 0 };
     struct hs_owned_ranges owned = { 0 };
     const struct hs_owned_range range = { 1, OWNED_BYTES, HS_LEDGER_ALLOCATOR, "" };
     int pagemap_fd = hs_residency_open(getpid());
     if (pagemap_fd >= 0 && hs_owned_ranges_add(&owned, &range) == 0 &&
         hs_owned_ranges_settle(&owned) == 0 && hs_region_read_heaps(region, heaps) >= 0) {
-        (void)hs_owned_blocks_read(region, heaps, pagemap_fd, &owned, &blocks);
-        if (blocks.bytes > OWNED_BYTES || !(blocks.variance >= 0)) {
+        (void)hs_owned_blocks_read(region, heaps, pagemap_fd, &owned, &python, &blocks);
+        if (blocks.bytes > OWNED_BYTES || !(blocks.variance >= 0) || !(python.variance >= 0)) {
             abort();
         }
     }

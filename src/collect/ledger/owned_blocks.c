@@ -22,7 +22,7 @@ struct search {
     struct place *places; /* one for each range */
     bool is_left_out[HS_REGION_HEAPS];
     bool is_python[HS_REGION_HEAPS];
-    size_t python; /* the place that has the sum of Python's objects */
+    struct hs_ledger_blocks *python; /* the sum of Python's objects; NULL: no line has it */
     uint64_t interval_bytes[HS_REGION_INTERVALS]; /* 0: unknown */
 };
 
@@ -33,21 +33,16 @@ static int find_places(struct search *search, int pagemap_fd, const struct hs_ow
     if (!search->places) {
         return -ENOMEM;
     }
-    search->python = owned->count;
     for (size_t i = 0; i < owned->count; i++) {
         const struct hs_owned_range *range = &owned->items[i];
         struct place *place = &search->places[search->ranges.count];
-        if (range->kind != HS_LEDGER_ALLOCATOR) {
+        if (range->kind != HS_LEDGER_ALLOCATOR || strcmp(range->name, HS_HEAP_NAME_PYTHON) == 0) {
             continue;
         }
         place->blocks = &blocks[i];
         int r = hs_residency_read(pagemap_fd, range->start_va, range->end_va, &place->residency);
         if (r < 0 && r != -EFBIG) {
             return r;
-        }
-        if (r == 0 && strcmp(range->name, HS_HEAP_NAME_PYTHON) == 0 &&
-            search->python == owned->count) {
-            search->python = search->ranges.count;
         }
         r = r == 0 ? hs_va_ranges_add(&search->ranges, range->start_va, range->end_va) : 0;
         if (r < 0) {
@@ -89,12 +84,15 @@ static void add(const struct search *search, const struct hs_live_record *live,
 static void add_record(const struct search *search, const struct hs_live_record *live,
                        uint8_t heap_id)
 {
-    size_t at =
-        search->is_python[heap_id] ? search->python : hs_va_ranges_find(&search->ranges, live->va);
+    if (search->is_python[heap_id]) {
+        if (search->python) {
+            add(search, live, live->size_bytes, search->python);
+        }
+        return;
+    }
+    size_t at = hs_va_ranges_find(&search->ranges, live->va);
     if (at < search->ranges.count) {
-        add(search, live,
-            search->is_python[heap_id] ? live->size_bytes : resident_bytes_of(search, live, at),
-            search->places[at].blocks);
+        add(search, live, resident_bytes_of(search, live, at), search->places[at].blocks);
     }
 }
 
@@ -138,17 +136,21 @@ static void take_intervals(struct search *search, const struct hs_region_header_
     for (size_t i = 0; i < search->ranges.count; i++) {
         search->places[i].blocks->weight_bytes = widest_bytes;
     }
+    if (search->python) {
+        search->python->weight_bytes = widest_bytes;
+    }
 }
 
 int hs_owned_blocks_read(const struct hs_region *region, const struct hs_heap_v2 *heaps,
                          int pagemap_fd, const struct hs_owned_ranges *owned,
-                         struct hs_ledger_blocks *ret_blocks)
+                         struct hs_ledger_blocks *python, struct hs_ledger_blocks *ret_blocks)
 {
-    struct search search = { 0 };
+    struct search search = { .python = python };
     struct hs_region now = *region; /* its counts as of now */
     int r = find_places(&search, pagemap_fd, owned, ret_blocks);
-    r = r == 0 && search.ranges.count > 0 ? hs_region_refresh(&now) : r;
-    if (r == 0 && search.ranges.count > 0) {
+    bool has_any = search.ranges.count > 0 || python;
+    r = r == 0 && has_any ? hs_region_refresh(&now) : r;
+    if (r == 0 && has_any) {
         take_heaps(&search, heaps);
         take_intervals(&search, &now.header);
         r = add_all(&search, &now);

@@ -16,9 +16,10 @@
 #include "collect/region/region_reader.h"
 #include "trace/ledger.h"
 
-/* Adds to ret_blocks[i] the blocks in owned->items[i], if that is memory of an allocator. `heaps`
- * has HS_REGION_HEAPS elements: blocks of carved heaps lie in blocks of others, and those of the
- * heap `mmap` contain others, so they do not count. */
+/* Adds to ret_blocks[i] the blocks in owned->items[i], if that is memory of an allocator; to
+ * *python, unless it is NULL, all of Python's objects. `heaps` has HS_REGION_HEAPS elements: blocks
+ * of carved heaps lie in blocks of others, and those of the heap `mmap` contain others, so they do
+ * not count. */
 int hs_owned_blocks_read(const struct hs_region *region, const struct hs_heap_v2 *heaps,
                          int pagemap_fd, const struct hs_owned_ranges *owned,
-                         struct hs_ledger_blocks *ret_blocks);
+                         struct hs_ledger_blocks *python, struct hs_ledger_blocks *ret_blocks);

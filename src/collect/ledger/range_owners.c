@@ -82,16 +82,17 @@ static int find_allocators(struct hs_range_search *search, struct hs_owned_range
     return hs_allocator_memory_find(&of, owned);
 }
 
-/* Pools are many ranges, and one line: the sum is that of the first one. */
-static void add_used(struct hs_range_search *search, const struct hs_owned_ranges *owned)
+/* Pools are many ranges, and one line: its sums are those of the first one. NULL: there is none. */
+static struct hs_ledger_blocks *find_python(const struct hs_range_search *search,
+                                            const struct hs_owned_ranges *owned)
 {
     for (size_t i = 0; i < owned->count; i++) {
         if (owned->items[i].kind == HS_LEDGER_ALLOCATOR &&
             strcmp(owned->items[i].name, hs_pymalloc_name) == 0) {
-            search->blocks[i].used_bytes = search->pymalloc_used_bytes;
-            return;
+            return &search->blocks[i];
         }
     }
+    return NULL;
 }
 
 static int add_blocks(struct hs_range_search *search, const struct hs_owned_ranges *owned)
@@ -100,10 +101,13 @@ static int add_blocks(struct hs_range_search *search, const struct hs_owned_rang
     if (!search->blocks) {
         return -ENOMEM;
     }
+    struct hs_ledger_blocks *python = find_python(search, owned);
+    if (python) {
+        python->used_bytes = search->pymalloc_used_bytes;
+    }
     int r = search->region ? hs_owned_blocks_read(search->region, search->heaps, search->pagemap_fd,
-                                                  owned, search->blocks)
+                                                  owned, python, search->blocks)
                            : 0;
-    add_used(search, owned);
     return r == -ENOMEM ? r : 0; /* the memory has its owner also without the records */
 }
 
