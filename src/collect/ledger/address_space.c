@@ -43,6 +43,13 @@ static int add_mapping(struct hs_address_space *space, const struct hs_proc_map 
     return space->paths.err;
 }
 
+/* A line of a figure begins with an upper-case letter, and one of a mapping with a digit of its
+ * address. There are 24 figures for each mapping, so most lines are told by their first letter. */
+static bool is_figure(const char *line, const char *end)
+{
+    return line < end && *line >= 'A' && *line <= 'Z';
+}
+
 static void take_figure(const char *line, const char *end, struct hs_mapping *mapping)
 {
     uint64_t shared_hugetlb_bytes = 0, private_hugetlb_bytes = 0;
@@ -61,7 +68,7 @@ static void take_figure(const char *line, const char *end, struct hs_mapping *ma
     };
     for (size_t i = 0; i < HS_COUNT_OF(figures); i++) {
         struct hs_proc_text text = { line, end };
-        if (hs_proc_text_take_key(&text, figures[i].key)) {
+        if (figures[i].key[0] == *line && hs_proc_text_take_key(&text, figures[i].key)) {
             hs_proc_text_take_size(&text, figures[i].bytes);
             break;
         }
@@ -73,6 +80,12 @@ static int take_line(struct hs_address_space *space, const char *line, const cha
 {
     struct hs_proc_map map;
     const char *at = line;
+    if (is_figure(line, end)) {
+        if (space->count > 0) {
+            take_figure(line, end, &space->items[space->count - 1]);
+        }
+        return 0;
+    }
     if (hs_proc_maps_next(&at, end, &map)) {
         /* A mapping that grows while the file is read can overlap the one before. */
         const struct hs_mapping *last = space->count ? &space->items[space->count - 1] : NULL;
@@ -80,9 +93,6 @@ static int take_line(struct hs_address_space *space, const char *line, const cha
             map.start_va = last->end_va;
         }
         return map.start_va < map.end_va ? add_mapping(space, &map, end) : 0;
-    }
-    if (space->count > 0) {
-        take_figure(line, end, &space->items[space->count - 1]);
     }
     return 0;
 }

@@ -355,17 +355,23 @@ static void keep_large(struct hs_used_chunks *used, const struct hs_va_range *ra
     }
 }
 
-static int count_mmapped(struct reading *reading, const struct hs_glibc_place *place)
+static int count_mmapped(struct reading *reading, const struct hs_glibc_place *place,
+                         const struct hs_live_blocks *blocks)
 {
     const struct hs_glibc_arena *arena = &reading->arenas.items[0];
     struct hs_glibc_heap *heap = reading->heap;
     search_data(reading, true);
-    uint64_t sum_bytes =
-        hs_glibc_mmapped_bytes(&reading->window, place->data_va, place->data_end_va,
-                               arena->top_va + arena->top_bytes - arena->system_bytes);
+    const struct hs_glibc_mmapped_search search = {
+        .window = &reading->window,
+        .pagemap_fd = reading->pagemap_fd,
+        .space = reading->space,
+        .arenas = &heap->arenas,
+        .blocks = blocks,
+        .sum = hs_glibc_mmapped_sum_read(&reading->window, place->data_va, place->data_end_va,
+                                         arena->top_va + arena->top_bytes - arena->system_bytes),
+    };
     search_data(reading, false);
-    int r = hs_glibc_mmapped_find(&reading->window, reading->pagemap_fd, reading->space,
-                                  &heap->arenas, sum_bytes, &heap->mmapped);
+    int r = hs_glibc_mmapped_find(&search, &heap->mmapped);
     for (size_t i = 0; i < heap->mmapped.count && r == 0; i++) {
         struct hs_va_range *range = &heap->mmapped.items[i];
         struct hs_residency residency;
@@ -416,7 +422,7 @@ static int read_heap(struct reading *reading, const struct hs_glibc_place *place
     }
     r = r == 0 && !are_apart(&reading->heap->arenas) ? -EPROTO : r;
     r = r == 0 ? count_cached(reading) : r;
-    return r == 0 ? count_mmapped(reading, place) : r;
+    return r == 0 ? count_mmapped(reading, place, blocks) : r;
 }
 
 /* Hands over the pieces, with what is resident of them. */
