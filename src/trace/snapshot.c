@@ -1,6 +1,7 @@
 /* Frees snapshots. See snapshot.h. */
 #include "trace/snapshot.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 void hs_snapshot_free(struct hs_snapshot *snap)
@@ -23,10 +24,36 @@ void hs_snapshot_free(struct hs_snapshot *snap)
     free(snap->frame_ids);
     free(snap->stacks);
     free(snap->threads);
+    for (unsigned view = 0; view < HS_PART_VIEWS; view++) {
+        free(snap->parts[view]);
+    }
     free(snap);
 }
 
 #if HS_HAS_CHECKS
+
+static bool is_near(double a, double b)
+{
+    return fabs(a - b) <= 1e-9 * fmax(fabs(a), fabs(b));
+}
+
+/* Do the parts follow the stacks, and add up to each one's figures? */
+static bool are_parts_valid(const struct hs_snapshot *snap, enum hs_part_view view)
+{
+    size_t at = 0;
+    for (uint32_t i = 0; i < snap->stack_count && snap->parts[view]; i++) {
+        const struct hs_snap_stack *stack = &snap->stacks[i];
+        const struct hs_estimate *whole = view == HS_PARTS_LIVE ? &stack->live : &stack->peak;
+        struct hs_estimate sum = { 0 };
+        for (; at < snap->part_count[view] && snap->parts[view][at].key.stack_id == i; at++) {
+            hs_estimate_add(&sum, &snap->parts[view][at].amount);
+        }
+        if (!is_near(sum.bytes, whole->bytes) || !is_near(sum.count, whole->count)) {
+            return false;
+        }
+    }
+    return !snap->parts[view] || at == snap->part_count[view];
+}
 
 bool hs_snapshot_is_valid(const struct hs_snapshot *snap)
 {
@@ -46,7 +73,7 @@ bool hs_snapshot_is_valid(const struct hs_snapshot *snap)
             return false;
         }
     }
-    return true;
+    return are_parts_valid(snap, HS_PARTS_LIVE) && are_parts_valid(snap, HS_PARTS_PEAK);
 }
 
 #endif

@@ -20,6 +20,7 @@
 
 #include "fmt/region_layout.h"
 #include "rt/check.h"
+#include "trace/heap_parts.h"
 #include "trace/ledger.h"
 #include "trace/pinned_pages.h"
 #include "trace/refusal.h"
@@ -84,7 +85,14 @@ struct hs_snap_stack {
     struct hs_inherited inherited;
 };
 
+/* What one thread has allocated through one stack, of one type and age. */
+struct hs_snap_part {
+    struct hs_part_key key;
+    struct hs_estimate amount;
+};
+
 struct hs_snap_thread {
+    uint32_t id; /* in the region */
     uint32_t tid;
     char name[16];
     uint64_t start_ms;
@@ -208,8 +216,12 @@ struct hs_snapshot {
     uint64_t frame_id_count;
     struct hs_snap_stack *stacks;
     uint32_t stack_count;
-    struct hs_snap_thread *threads;
+    struct hs_snap_thread *threads; /* those with live blocks or parts, in the order of their ids */
     uint32_t thread_count;
+    /* By enum hs_part_view, in the order of the stacks; of one stack, the largest is the last. The
+     * parts of a stack add up to its live, or peak. */
+    struct hs_snap_part *parts[HS_PART_VIEWS];
+    size_t part_count[HS_PART_VIEWS];
 
     uint64_t sample_count; /* allocations recorded */
     uint64_t free_count;

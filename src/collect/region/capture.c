@@ -8,20 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collect/region/capture_parts.h"
 #include "collect/region/capture_tables.h"
 #include "collect/region/cut.h"
 #include "collect/region/heap_peaks.h"
 #include "collect/region/heap_selection.h"
 #include "collect/region/open_cut.h"
 #include "collect/region/record_scan.h"
+#include "collect/region/stack_totals.h"
 #include "collect/region/widest_intervals.h"
 #include "rt/atomic.h"
-#include "rt/bits.h"
 #include "rt/check.h"
 
 #define HS_PEAK_TRIES 4
 #define HS_MARK_TRIES 1000
-#define COUNT_VAR_MAX 1e30
 
 struct capture {
     struct hs_region *region;
@@ -39,50 +39,6 @@ struct capture {
     void *ctx;
 };
 
-/* Loads each word once: the target may go on writing. */
-static struct hs_totals_v1 load_totals(const struct hs_totals_v1 *from)
-{
-    return (struct hs_totals_v1){
-        .exact_bytes = hs_load_relaxed(&from->exact_bytes),
-        .exact_count = hs_load_relaxed(&from->exact_count),
-        .sampled_bytes = hs_load_relaxed(&from->sampled_bytes),
-        .sampled_count_fx = hs_load_relaxed(&from->sampled_count_fx),
-        .sampled_count_var = hs_load_relaxed(&from->sampled_count_var),
-    };
-}
-
-/* A variance from the region, where the target may have written anything. */
-static double var_of_bits(uint64_t bits)
-{
-    double var = hs_double_of_bits(bits);
-    return var >= 0 && var <= COUNT_VAR_MAX ? var : 0;
-}
-
-static double count_var_of(const struct hs_totals_v1 *t)
-{
-    return var_of_bits(t->sampled_count_var);
-}
-
-static void add_totals(struct hs_totals_v1 *to, const struct hs_totals_v1 *more)
-{
-    to->exact_bytes += more->exact_bytes;
-    to->exact_count += more->exact_count;
-    to->sampled_bytes += more->sampled_bytes;
-    to->sampled_count_fx += more->sampled_count_fx;
-    to->sampled_count_var = hs_double_bits(count_var_of(to) + count_var_of(more));
-}
-
-static struct hs_estimate estimate_of(const struct hs_totals_v1 *t, uint64_t interval_bytes)
-{
-    const double one = (double)(1U << HS_COUNT_SHIFT);
-    return (struct hs_estimate){
-        .bytes = (double)t->exact_bytes + (double)t->sampled_bytes,
-        .count = (double)t->exact_count + (double)t->sampled_count_fx / one,
-        .bytes_var = (double)t->sampled_bytes * (double)interval_bytes,
-        .count_var = count_var_of(t),
-    };
-}
-
 /* Step 1: copies the totals of the parity that no thread writes. */
 static int copy_still_totals(struct capture *c, unsigned parity)
 {
@@ -97,7 +53,7 @@ static int copy_still_totals(struct capture *c, unsigned parity)
         c->cut.before_count = map.count;
         for (uint64_t i = 0; i < map.count; i++) {
             const struct hs_stack_v1 *stack = hs_region_map_at(&map, i);
-            c->cut.before[i] = load_totals(&stack->totals[parity]);
+            c->cut.before[i] = hs_totals_load(&stack->totals[parity]);
         }
     }
     hs_region_unmap(&map);
@@ -110,6 +66,7 @@ static void forget_scan(struct capture *c)
     hs_region_unmap(&c->records);
     free(c->scan.sums);
     free(c->scan.threads);
+    hs_capture_parts_end(&c->scan);
     free(c->carved_heaps);
     c->carved_heaps = NULL;
     c->scan = (struct hs_record_scan){ 0 };
@@ -185,6 +142,7 @@ static int prepare_scan(struct capture *c)
         return -ENOMEM;
     }
     memset(scan->sums, 0, sums_bytes);
+    hs_capture_parts_begin(&c->region->header, &c->cut, scan);
     return find_carved(c);
 }
 
@@ -220,23 +178,23 @@ static int fill_stacks(struct capture *c)
     }
     for (uint32_t i = 0; i < snap->stack_count; i++) {
         const struct hs_stack_v1 *stack = hs_region_map_at(&c->stacks, i);
-        struct hs_totals_v1 totals = load_totals(&stack->totals[parity]);
+        struct hs_totals_v1 totals = hs_totals_load(&stack->totals[parity]);
         if (c->is_dead) {
-            struct hs_totals_v1 other = load_totals(&stack->totals[!parity]);
-            add_totals(&totals, &other);
+            struct hs_totals_v1 other = hs_totals_load(&stack->totals[!parity]);
+            hs_totals_add(&totals, &other);
         } else if (i < c->cut.before_count) {
-            add_totals(&totals, &c->cut.before[i]);
+            hs_totals_add(&totals, &c->cut.before[i]);
         }
         if (carved_heap_of(c, i) == HS_SCAN_LEFT_OUT) {
             continue;
         }
         snap->stacks[i].alloc =
-            estimate_of(&totals, widest_bytes[hs_load_relaxed(&stack->heap_id)]);
+            hs_totals_estimate(&totals, widest_bytes[hs_load_relaxed(&stack->heap_id)]);
         snap->stacks[i].live = c->scan.sums[i].live;
         snap->stacks[i].peak = c->scan.sums[i].peak;
         snap->stacks[i].inherited = (struct hs_inherited){
-            var_of_bits(hs_load_relaxed(&stack->inherited_bytes_var)),
-            var_of_bits(hs_load_relaxed(&stack->inherited_count_var)),
+            hs_totals_var_of_bits(hs_load_relaxed(&stack->inherited_bytes_var)),
+            hs_totals_var_of_bits(hs_load_relaxed(&stack->inherited_count_var)),
         };
     }
     return 0;
@@ -438,6 +396,9 @@ static int make_snapshot(struct capture *c, int (*read)(struct capture *c),
     if (r == 0) {
         c->snap->time_mono_ns = c->cut.now_ns;
         settle_totals(c);
+        r = hs_capture_parts(&c->scan, c->snap);
+    }
+    if (r == 0) {
         r = hs_capture_tables(c->region, &c->stacks, &c->cut.heaps, c->scan.threads,
                               c->scan.thread_count, c->snap);
     }

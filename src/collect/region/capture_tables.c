@@ -192,37 +192,58 @@ static int copy_stacks(const struct hs_region *region, const struct stack_head *
     return r;
 }
 
+/* Says for each thread whether it is listed. Entry 0 stands for the threads beyond the last entry,
+ * and is always there. Of the others only those with live blocks or parts are listed: a server may
+ * have had thousands of threads. */
+static uint32_t find_listed(const struct hs_estimate *live, uint32_t count,
+                            const struct hs_snapshot *snap, bool *is_listed)
+{
+    uint32_t listed_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        is_listed[i] = i == 0 || live[i].count > 0;
+    }
+    for (unsigned view = 0; view < HS_PART_VIEWS; view++) {
+        for (size_t i = 0; i < snap->part_count[view]; i++) {
+            uint32_t id = snap->parts[view][i].key.thread_id;
+            if (id < count) {
+                is_listed[id] = true;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        listed_count += is_listed[i];
+    }
+    return listed_count;
+}
+
 static int copy_threads(const struct hs_region *region, const struct hs_estimate *live,
                         uint32_t live_count, struct hs_snapshot *snap)
 {
-    uint64_t count = hs_region_count(region, HS_SECTION_THREADS);
+    uint64_t in_region = hs_region_count(region, HS_SECTION_THREADS);
+    uint32_t count = in_region < live_count ? (uint32_t)in_region : live_count;
     struct hs_thread_v1 *from;
-    count = count < live_count ? count : live_count;
     int r = copy_section(region, HS_SECTION_THREADS, count, sizeof(*from), (void **)&from);
     if (r < 0) {
         return r;
     }
-    /* Entry 0 stands for the threads beyond the last entry; it exists even when the section is
-     * empty. Of the others only threads with live blocks are listed: a server may have had
-     * thousands of threads. */
-    count = count ? count : 1;
-    uint32_t listed_count = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        listed_count += i == 0 || live[i].count > 0;
+    count = count ? count : 1; /* entry 0 exists even when the section is empty */
+    bool *is_listed = calloc(count, sizeof(is_listed[0]));
+    if (is_listed) {
+        snap->threads = calloc(find_listed(live, count, snap, is_listed), sizeof(*snap->threads));
     }
-    snap->threads = calloc(listed_count, sizeof(*snap->threads));
     r = snap->threads ? 0 : -ENOMEM;
     for (uint32_t i = 0; r == 0 && i < count; i++) {
-        if (i > 0 && live[i].count == 0) {
-            continue;
+        if (is_listed[i]) {
+            struct hs_snap_thread *thread = &snap->threads[snap->thread_count++];
+            thread->id = i;
+            thread->tid = from[i].tid;
+            thread->start_ms = from[i].start_ms;
+            memcpy(thread->name, from[i].name, sizeof(thread->name));
+            thread->name[sizeof(thread->name) - 1] = '\0';
+            thread->live = live[i];
         }
-        struct hs_snap_thread *thread = &snap->threads[snap->thread_count++];
-        thread->tid = from[i].tid;
-        thread->start_ms = from[i].start_ms;
-        memcpy(thread->name, from[i].name, sizeof(thread->name));
-        thread->name[sizeof(thread->name) - 1] = '\0';
-        thread->live = live[i];
     }
+    free(is_listed);
     free(from);
     return r;
 }

@@ -27,6 +27,7 @@ struct record_view {
     uint64_t word;
     uint32_t thread_id;
     uint32_t stack_id;
+    uint32_t birth_ms;
 };
 
 /* Computes 1/p and its variance; p is the probability that an allocation of this size is
@@ -69,11 +70,13 @@ static bool view_record(const struct hs_record_v1 *record, struct record_view *r
          * and the second look at the word, which comes after these, differs. */
         uint64_t size_thread = hs_load_acquire(&record->size_thread);
         uint32_t stack_id = hs_load_acquire(&record->stack_id);
+        uint32_t birth_ms = hs_load_acquire(&record->birth_ms);
         if (hs_load_relaxed(&record->word) == word) {
             ret_view->word = word;
             ret_view->size_bytes = HS_RECORD_SIZE(size_thread);
             ret_view->thread_id = HS_RECORD_THREAD(size_thread);
             ret_view->stack_id = stack_id;
+            ret_view->birth_ms = birth_ms;
             return true;
         }
     }
@@ -142,6 +145,27 @@ static inline unsigned carved_heap(const struct hs_record_scan *scan, uint32_t s
                : 0;
 }
 
+/* Adds a block that was live at `now_mono_ns` to the parts. */
+static void add_part(const struct hs_record_scan *scan, enum hs_part_view view,
+                     const struct record_view *record, uint64_t now_mono_ns, const quad *more)
+{
+    uint64_t birth_ns = scan->start_mono_ns + UINT64_C(1000000) * record->birth_ms;
+    uint64_t age_ms = now_mono_ns > birth_ns ? (now_mono_ns - birth_ns) / 1000000 : 0;
+    const struct hs_part_key key = {
+        .stack_id = record->stack_id,
+        .thread_id = (uint16_t)(record->thread_id < scan->thread_count ? record->thread_id : 0),
+        .age_class = hs_age_class(age_ms),
+    };
+    struct hs_estimate estimate;
+    memcpy(&estimate, more, sizeof(estimate));
+    hs_part_table_add(scan->parts[view], &key, &estimate);
+}
+
+static uint64_t peak_mono_ns(const struct hs_record_scan *scan, unsigned carved)
+{
+    return carved ? scan->heaps[carved - 1].peak_time_ns : scan->peak_mono_ns;
+}
+
 void hs_record_scan_run(struct hs_record_scan *scan)
 {
     static _Thread_local struct weight cache[HS_WEIGHT_CACHE];
@@ -183,8 +207,14 @@ void hs_record_scan_run(struct hs_record_scan *scan)
         if (is_live && !carved) {
             add(&scan->threads[view.thread_id < scan->thread_count ? view.thread_id : 0], &e);
         }
+        if (is_live && scan->parts[HS_PARTS_LIVE]) {
+            add_part(scan, HS_PARTS_LIVE, &view, scan->cut_mono_ns, &e);
+        }
         if (is_peak) {
             add(&sums->peak, &e);
+        }
+        if (is_peak && scan->parts[HS_PARTS_PEAK]) {
+            add_part(scan, HS_PARTS_PEAK, &view, peak_mono_ns(scan, carved), &e);
         }
     }
 }

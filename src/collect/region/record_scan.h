@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collect/region/part_table.h"
 #include "fmt/region_layout.h"
 #include "trace/snapshot.h"
 
@@ -41,10 +42,14 @@ struct hs_record_scan {
     uint32_t interval_count;
     uint32_t stack_count;
     uint32_t thread_count;
+    /* For ages: when the records' clock began, the cut, and the peak. */
+    uint64_t start_mono_ns, cut_mono_ns, peak_mono_ns;
     /* out, zeroed by the caller */
     struct hs_stack_sums *sums; /* indexed by stack id */
     /* Live estimates of heaps that are not carved, indexed by thread id; at least one element. */
     struct hs_estimate *threads;
+    /* Where parts are added up, by enum hs_part_view; NULL: nowhere. */
+    struct hs_part_table *parts[HS_PART_VIEWS];
     uint64_t bad_count;
 };
 

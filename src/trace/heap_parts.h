@@ -1,0 +1,49 @@
+/*
+ * Parts: what one thread has allocated through one stack, of one type and age, at a cut.
+ *
+ * The parts of a stack add up to the stack's figures. There are two sets of them, of the blocks
+ * that live at the snapshot and of those that lived at the peak. A process can have far more parts
+ * than stacks, so their number is limited: of a stack, what is not in one of the largest parts is
+ * one part together, whose thread, type and age are HS_PART_OTHERS.
+ *
+ * An age is the time since the block was allocated. It is given as a class: an index of
+ * hs_age_from_ms. A block that a forked process inherited is as old as the process.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "rt/base.h"
+
+enum hs_part_view {
+    HS_PARTS_LIVE,
+    HS_PARTS_PEAK,
+    HS_PART_VIEWS,
+};
+
+/* In place of a thread, type, scope or age: of all that have no part of their own. */
+#define HS_PART_OTHERS 0xffffU
+
+/* The ages that begin the classes. The youngest class begins at 0. */
+static const uint64_t hs_age_from_ms[] = {
+    0, 1000, 10000, 60000, 600000, 3600000, 21600000, 24 * 3600000UL, 7 * 86400000UL,
+};
+#define HS_AGE_CLASSES ((unsigned)HS_COUNT_OF(hs_age_from_ms))
+
+/* The class of a block that was allocated `age_ms` before. */
+static inline uint16_t hs_age_class(uint64_t age_ms)
+{
+    unsigned age_class = HS_AGE_CLASSES - 1;
+    while (age_ms < hs_age_from_ms[age_class]) {
+        age_class--;
+    }
+    return (uint16_t)age_class;
+}
+
+/* What a part is of. */
+struct hs_part_key {
+    uint32_t stack_id;
+    uint16_t thread_id; /* in the region; 0: a thread that the region has no entry for */
+    uint16_t type_id;   /* 0: unknown */
+    uint16_t age_class;
+};
