@@ -130,12 +130,13 @@ static void record(void)
     }
 }
 
-/* Some heads are overwritten: of one block in 40,000. */
+/* Some heads are overwritten: of one block in 24,000. A walk over all of the heap gives up after 64.
+ * A sample of one part in eight misses all 60 once in 3000 times. */
 static void make_broken(void)
 {
     fill(300 * MIB, 200, 200);
     record();
-    for (uint64_t i = 1000; i < block_count; i += 40000) {
+    for (uint64_t i = 1000; i < block_count; i += 24000) {
         memset((char *)blocks[i] - 16, 0xff, 16);
     }
 }
@@ -330,6 +331,10 @@ static void test_broken(void **state)
         skip();
     }
     read_both(make_broken, &both);
+    for (unsigned i = 0; i < 3 && both.sampled.space.sums[HS_MALLOC_UNREADABLE].bytes == 0; i++) {
+        deinit(&both);
+        read_both(make_broken, &both);
+    }
     const struct hs_malloc_sum *sums = both.sampled.space.sums;
     print_message("unreadable: %llu ± %llu bytes\n",
                   (unsigned long long)sums[HS_MALLOC_UNREADABLE].resident_bytes,
