@@ -97,6 +97,17 @@ void hs_writer_fail(struct hs_trace_writer *writer, int err)
     }
 }
 
+uint32_t hs_writer_pack_var(double var)
+{
+    if (!(var > 0)) {
+        return 0;
+    }
+    float value = (float)(var < 1e38 ? var : 1e38);
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof(bits));
+    return (bits + (1U << (HS_VAR_SHIFT - 1))) >> HS_VAR_SHIFT;
+}
+
 uint64_t hs_writer_round(double value)
 {
     if (!(value > 0)) {

@@ -32,6 +32,7 @@ static void process_deinit(struct hs_written_process *process)
 {
     hs_intern_deinit(&process->stacks);
     free(process->written);
+    free(process->thread_hashes);
 }
 
 void hs_writer_dump_deinit(struct hs_trace_writer *writer)

@@ -51,8 +51,8 @@ static Hs__Pb__HsAmount *amount(Hs__Pb__HsAmount *out, const struct hs_estimate 
     return out;
 }
 
-static void write_ours(struct hs_trace_writer *writer, uint64_t time_ns,
-                       Hs__Pb__HeapscopePacket *heapscope)
+void hs_writer_ours(struct hs_trace_writer *writer, uint64_t time_ns,
+                    Hs__Pb__HeapscopePacket *heapscope)
 {
     Hs__Pb__TracePacket packet;
     hs_writer_packet_init(writer, &packet, time_ns);
@@ -137,22 +137,25 @@ static int fill_modules(struct head *head, const struct hs_writer_dump *dump, Hs
 
 static int fill_threads(struct head *head, const struct hs_snapshot *snap, Hs__Pb__HsDump *out)
 {
-    size_t count = snap->thread_count;
-    head->threads = calloc(count + 1, sizeof(head->threads[0]));
-    head->thread_pointers = calloc(count + 1, sizeof(head->thread_pointers[0]));
-    head->thread_live = calloc(count + 1, sizeof(head->thread_live[0]));
+    size_t count = 0, room = (size_t)snap->thread_count + 1;
+    head->threads = calloc(room, sizeof(head->threads[0]));
+    head->thread_pointers = calloc(room, sizeof(head->thread_pointers[0]));
+    head->thread_live = calloc(room, sizeof(head->thread_live[0]));
     if (!head->threads || !head->thread_pointers || !head->thread_live) {
         return -ENOMEM;
     }
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < snap->thread_count; i++) {
         const struct hs_snap_thread *from = &snap->threads[i];
-        Hs__Pb__HsThread *thread = head->thread_pointers[i] = &head->threads[i];
+        if (i > 0 && from->live.count == 0) {
+            continue; /* it has a part of the peak: see writer_parts.c */
+        }
+        Hs__Pb__HsThread *thread = head->thread_pointers[count] = &head->threads[count];
         hs__pb__hs_thread__init(thread);
         thread->has_tid = thread->has_start_ms = true;
         thread->tid = from->tid;
         thread->start_ms = from->start_ms;
         thread->name = (char *)(uintptr_t)from->name;
-        thread->live = amount(&head->thread_live[i], &from->live);
+        thread->live = amount(&head->thread_live[count++], &from->live);
     }
     out->n_threads = count;
     out->threads = head->thread_pointers;
@@ -347,7 +350,7 @@ static int write_head(struct hs_trace_writer *writer, const struct hs_writer_dum
     if (err == 0) {
         Hs__Pb__HeapscopePacket heapscope = HS__PB__HEAPSCOPE_PACKET__INIT;
         heapscope.dump = out;
-        write_ours(writer, dump->time_ns, &heapscope);
+        hs_writer_ours(writer, dump->time_ns, &heapscope);
     }
     head_deinit(head);
     free(head);
@@ -363,7 +366,7 @@ int hs_trace_writer_unlisted(struct hs_trace_writer *writer, const uint64_t coun
         Hs__Pb__HeapscopePacket heapscope = HS__PB__HEAPSCOPE_PACKET__INIT;
         heapscope.unlisted = &unlisted;
         hs_writer_refresh_clocks(writer);
-        write_ours(writer, writer->clocks.monotonic_ns, &heapscope);
+        hs_writer_ours(writer, writer->clocks.monotonic_ns, &heapscope);
     }
     return writer->err;
 }
@@ -401,25 +404,12 @@ static void flush_rows(struct hs_trace_writer *writer, const struct hs_writer_du
 #undef COLUMN
     Hs__Pb__HeapscopePacket heapscope = HS__PB__HEAPSCOPE_PACKET__INIT;
     heapscope.rows = &rows;
-    write_ours(writer, dump->time_ns, &heapscope);
+    hs_writer_ours(writer, dump->time_ns, &heapscope);
     columns->count = 0;
     columns->last_iid = 0;
     columns->has_heap = columns->has_inherited = false;
     memset(columns->has_value, 0, sizeof(columns->has_value));
     memset(columns->has_var, 0, sizeof(columns->has_var));
-}
-
-/* The upper bits of a float, rounded to nearest: a varint of three bytes, or of one for the
- * frequent 0. */
-static uint32_t pack_var(double var)
-{
-    if (!(var > 0)) {
-        return 0;
-    }
-    float value = (float)(var < 1e38 ? var : 1e38);
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof(bits));
-    return (bits + (1U << (HS_VAR_SHIFT - 1))) >> HS_VAR_SHIFT;
 }
 
 static void put(struct columns *columns, enum column bytes_column, const struct hs_estimate *from)
@@ -430,7 +420,7 @@ static void put(struct columns *columns, enum column bytes_column, const struct 
         unsigned c = (unsigned)bytes_column + (unsigned)i;
         double var = i == 0 ? from->bytes_var : from->count_var;
         columns->value[c][at] = hs_writer_round(i == 0 ? from->bytes : from->count * count_scale);
-        columns->var[c][at] = pack_var(var);
+        columns->var[c][at] = hs_writer_pack_var(var);
         columns->has_value[c] |= columns->value[c][at] != 0;
         columns->has_var[c] |= columns->var[c][at] != 0;
     }
@@ -446,8 +436,10 @@ static void put_row(struct columns *columns, uint32_t iid, uint32_t heap,
     put(columns, ALLOC_BYTES, &row->alloc);
     put(columns, LIVE_BYTES, &row->live);
     put(columns, PEAK_BYTES, &row->peak);
-    uint32_t bytes_var = columns->inherited[0][columns->count] = pack_var(row->inherited.bytes_var);
-    uint32_t count_var = columns->inherited[1][columns->count] = pack_var(row->inherited.count_var);
+    uint32_t bytes_var = columns->inherited[0][columns->count] =
+        hs_writer_pack_var(row->inherited.bytes_var);
+    uint32_t count_var = columns->inherited[1][columns->count] =
+        hs_writer_pack_var(row->inherited.count_var);
     columns->has_inherited |= (bytes_var | count_var) != 0;
     columns->count++;
 }
@@ -482,6 +474,10 @@ int hs_writer_rows(struct hs_trace_writer *writer, const struct hs_writer_dump *
     }
     flush_rows(writer, dump, columns);
     free(columns);
+    err = hs_writer_parts(writer, dump);
+    if (err < 0) {
+        return err;
+    }
 
     Hs__Pb__HsDumpEnd end = HS__PB__HS_DUMP_END__INIT;
     end.has_process_idx = end.has_dump_idx = end.has_row_count = true;
@@ -490,6 +486,6 @@ int hs_writer_rows(struct hs_trace_writer *writer, const struct hs_writer_dump *
     end.row_count = row_count;
     Hs__Pb__HeapscopePacket heapscope = HS__PB__HEAPSCOPE_PACKET__INIT;
     heapscope.dump_end = &end;
-    write_ours(writer, dump->time_ns, &heapscope);
+    hs_writer_ours(writer, dump->time_ns, &heapscope);
     return 0;
 }

@@ -6,6 +6,7 @@
  *   writer_intern.c      from a snapshot's ids to the ids of the batch
  *   writer_dump.c        one dump: what is new, what has changed, in which order it is written
  *   writer_rows.c        our own packets of a dump
+ *   writer_parts.c       those of parts
  *   writer_heaps.c       the heaps of a dump
  *   writer_samples.c     Perfetto's packets of a dump
  *   writer_symbols.c     names of code addresses
@@ -42,8 +43,9 @@
 struct hs_written_stack {
     uint64_t alloc_bytes, alloc_count;
     uint64_t freed_bytes, freed_count;
-    uint64_t row_hash; /* hash of all figures; 0: no row was written yet */
-    uint32_t heap;     /* index in the writer's heap_names */
+    uint64_t row_hash;                  /* hash of all figures; 0: no row was written yet */
+    uint32_t heap;                      /* index in the writer's heap_names */
+    uint64_t parts_hash[HS_PART_VIEWS]; /* of what was written of its parts; 0: it has none */
 };
 
 /* A running process: one program image. */
@@ -62,6 +64,9 @@ struct hs_written_process {
     uint64_t info_hash;
     uint64_t modules_hash;
     uint64_t ledger_time_ns; /* of the ledger that was written last; 0: none */
+    /* By id: the hash of the thread as it was written last; 0: it was not. */
+    uint64_t *thread_hashes;
+    size_t thread_capacity;
 };
 
 /* Blocks that were live when a program image ended. The file records them as freed when the next
@@ -196,6 +201,14 @@ uint64_t hs_writer_round(double value);
 /* Sets the iids of the dump and writes what is new to the file. Returns 0 or -errno. */
 int hs_writer_intern_dump(struct hs_trace_writer *writer, struct hs_writer_dump *dump);
 
+/* Writes one of our own packets. */
+void hs_writer_ours(struct hs_trace_writer *writer, uint64_t time_ns,
+                    Hs__Pb__HeapscopePacket *heapscope);
+/* The upper bits of a float, rounded to nearest: a varint of three bytes, or of one for the
+ * frequent 0. */
+uint32_t hs_writer_pack_var(double var);
+/* Writes the parts that have changed. Returns 0 or -errno. */
+int hs_writer_parts(struct hs_trace_writer *writer, const struct hs_writer_dump *dump);
 /* Writes our own packets of the dump. */
 int hs_writer_rows(struct hs_trace_writer *writer, const struct hs_writer_dump *dump);
 /* Writes Perfetto's packets of the dump, and updates process->written. */

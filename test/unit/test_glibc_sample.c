@@ -130,8 +130,8 @@ static void record(void)
     }
 }
 
-/* Some heads are overwritten: of one block in 24,000. A walk over all of the heap gives up after 64.
- * A sample of one part in eight misses all 60 once in 3000 times. */
+/* Some heads are overwritten: of one block in 24,000. A walk over all of the heap gives up after
+ * 64, and a sample of one part in eight misses all 60 once in 3000 times. */
 static void make_broken(void)
 {
     fill(300 * MIB, 200, 200);

@@ -11,6 +11,7 @@
 
 #include "rt/base.h"
 #include "rt/bits.h"
+#include "util/array.h"
 
 #define ROOM_FIRST 1024U
 #define ROOM_MAX   (UINT32_C(1) << 19)
@@ -159,21 +160,6 @@ static size_t list(const struct hs_part_table *table, struct hs_snap_part *parts
     return count;
 }
 
-/* Parts are sorted by stack: adds those of the others of a stack up. */
-static size_t merge(struct hs_snap_part *parts, size_t count)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++) {
-        bool is_more = kept > 0 && are_equal(&parts[kept - 1].key, &parts[i].key);
-        if (is_more) {
-            hs_estimate_add(&parts[kept - 1].amount, &parts[i].amount);
-        } else {
-            parts[kept++] = parts[i];
-        }
-    }
-    return kept;
-}
-
 static int compare_only_keys(const void *a, const void *b)
 {
     const struct hs_snap_part *left = a, *right = b;
@@ -181,6 +167,13 @@ static int compare_only_keys(const void *a, const void *b)
         return left->key.stack_id < right->key.stack_id ? -1 : 1;
     }
     return compare_keys(&left->key, &right->key);
+}
+
+static void add_part(void *sum, void *item)
+{
+    struct hs_snap_part *to = sum;
+    const struct hs_snap_part *more = item;
+    hs_estimate_add(&to->amount, &more->amount);
 }
 
 struct hs_snap_part *hs_part_table_take(struct hs_part_table *table, size_t parts_max,
@@ -197,8 +190,7 @@ struct hs_snap_part *hs_part_table_take(struct hs_part_table *table, size_t part
         for (size_t i = parts_max; i < count; i++) {
             parts[i].key = others_of(parts[i].key.stack_id);
         }
-        qsort(parts, count, sizeof(parts[0]), compare_only_keys);
-        count = merge(parts, count);
+        count = hs_array_merge(parts, count, sizeof(parts[0]), compare_only_keys, add_part);
     }
     qsort(parts, count, sizeof(parts[0]), compare_parts);
     *ret_count = count;

@@ -120,6 +120,13 @@ bool hs_builder_has_room(const struct hs_builder *builder, size_t count);
 void hs_builder_dump_samples(struct hs_builder *builder, uint32_t dump,
                              struct hs_profile_sample *samples, size_t count);
 
+/*
+ * Sets the parts of a dump that has samples, once for each view. Those with ids out of range are
+ * left out. The caller's array is sorted in place. A dump that there is no room for has none.
+ */
+void hs_builder_dump_parts(struct hs_builder *builder, uint32_t dump, enum hs_part_view view,
+                           struct hs_profile_part *parts, size_t count);
+
 /* Appends a thread of a process. */
 void hs_builder_thread(struct hs_builder *builder, const struct hs_profile_thread *thread);
 /* Adds a name or glob by which a session selected heaps, once. Those beyond HS_ASKED_HEAPS_MAX are

@@ -151,6 +151,7 @@ uint32_t hs_builder_dump(struct hs_builder *builder, const struct hs_profile_dum
     p->dumps[id].has_samples = false;
     p->dumps[id].sample_first = p->dumps[id].samples_n = p->dumps[id].aside_n = 0;
     p->dumps[id].heap_first = p->dumps[id].heaps_n = 0;
+    p->dumps[id].has_parts = false;
     process->last_dump = id;
     if (samples && hs_builder_has_room(builder, count)) {
         hs_builder_dump_samples(builder, id, samples, count);
@@ -172,6 +173,40 @@ void hs_builder_dump_heaps(struct hs_builder *builder, uint32_t dump,
     p->dumps[dump].heap_first = p->dump_heap_count;
     p->dumps[dump].heaps_n = (uint32_t)count;
     p->dump_heap_count += (uint32_t)count;
+}
+
+static int compare_parts(const void *left, const void *right)
+{
+    const struct hs_profile_part *a = left, *b = right;
+    if (a->node != b->node) {
+        return a->node < b->node ? -1 : 1;
+    }
+    return (a->heap > b->heap) - (a->heap < b->heap);
+}
+
+void hs_builder_dump_parts(struct hs_builder *builder, uint32_t dump, enum hs_part_view view,
+                           struct hs_profile_part *parts, size_t count)
+{
+    struct hs_profile *p = builder->p;
+    size_t kept = 0;
+    if (builder->err != 0 || dump >= p->dump_count || !p->dumps[dump].has_samples ||
+        p->part_count + count > HS_BUILDER_SAMPLES_MAX ||
+        !hs_builder_grow(builder, &p->parts, &builder->part_capacity, p->part_count + count,
+                         sizeof(p->parts[0]))) {
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (parts[i].node < p->node_count && parts[i].heap < p->heap_count) {
+            p->parts[p->part_count + kept++] = parts[i];
+        }
+    }
+    if (kept > 0) {
+        qsort(&p->parts[p->part_count], kept, sizeof(parts[0]), compare_parts);
+    }
+    p->dumps[dump].part_first[view] = (uint32_t)p->part_count;
+    p->dumps[dump].parts_n[view] = (uint32_t)kept;
+    p->dumps[dump].has_parts = true;
+    p->part_count += kept;
 }
 
 void hs_builder_thread(struct hs_builder *builder, const struct hs_profile_thread *thread)

@@ -29,6 +29,7 @@ void hs_profile_free(struct hs_profile *profile)
     free(profile->processes);
     free(profile->dumps);
     free(profile->samples);
+    free(profile->parts);
     free(profile->threads);
     free(profile->losses);
     free(profile->changes);

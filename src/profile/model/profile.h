@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "rt/check.h"
+#include "trace/heap_parts.h"
 #include "trace/ledger.h"
 #include "trace/pinned_pages.h"
 
@@ -151,6 +152,19 @@ struct hs_profile_sample {
 };
 
 /*
+ * What one thread had allocated through one stack, of one age: trace/heap_parts.h. The parts of a
+ * sample add up to its live, or peak.
+ */
+struct hs_profile_part {
+    uint32_t node, heap; /* the sample's */
+    uint32_t tid;
+    uint32_t thread_name;    /* string id */
+    uint16_t age_class;      /* index of hs_age_from_ms; HS_PART_OTHERS: see is_others */
+    bool is_others;          /* all parts of the sample that were too many to be kept apart */
+    struct hs_amount amount; /* without the interval, which is that of the sample */
+};
+
+/*
  * A heap of one process at one instant. A carved heap gets its memory from blocks of other heaps,
  * so that adding it to them would count memory twice. All others are primary heaps.
  */
@@ -217,6 +231,9 @@ struct hs_profile_dump {
     uint32_t samples_n;
     /* behind these, samples of the heaps that are not counted: also ordered by node */
     uint32_t aside_n;
+    /* in parts[], by enum hs_part_view: in the order of the samples of all heaps */
+    uint32_t part_first[HS_PART_VIEWS], parts_n[HS_PART_VIEWS];
+    bool has_parts;      /* each sample with a figure has parts */
     uint32_t heap_first; /* in dump_heaps[] */
     uint32_t heaps_n;    /* each heap once, in order of the index */
     /* index + 1 in ledgers[]; 0: none was read */
@@ -400,6 +417,8 @@ struct hs_profile {
     uint32_t dump_count;
     struct hs_profile_sample *samples;
     uint64_t sample_count;
+    struct hs_profile_part *parts;
+    uint64_t part_count;
     struct hs_profile_thread *threads;
     uint32_t thread_count;
     struct hs_profile_loss *losses;

@@ -17,15 +17,16 @@
 #include "profile/read/load_heaps.h"
 #include "profile/read/load_intervals.h"
 #include "profile/read/load_ledger.h"
+#include "profile/read/load_parts.h"
 #include "profile/read/load_state.h"
 #include "trace/snapshot.h"
-#include "trace/trace_writer.h"
 #include "util/saturate.h"
 
 struct hs_load_process {
     uint32_t process;               /* in the profile */
     struct hs_intern_array row_ids; /* (callstack iid, heap) */
     struct hs_load_row *rows;
+    struct hs_load_parts *parts; /* NULL: none so far */
     struct hs_load_heap_list *heaps;
     bool has_head; /* a dump is open, with this head: */
     struct hs_profile_dump head;
@@ -244,6 +245,13 @@ static uint32_t only_heap(const struct hs_load_process *process)
     return heap;
 }
 
+static void give_parts(struct hs_load *load, struct hs_load_process *process)
+{
+    const struct hs_load_row_table table = { &process->row_ids, process->rows };
+    hs_load_parts_give(load, process->parts, &table, process->heaps, process->narrowest_bytes,
+                       process->last_dump);
+}
+
 static void close_dump(struct hs_load *load, struct hs_load_process *process, bool is_whole)
 {
     size_t count;
@@ -264,52 +272,13 @@ static void close_dump(struct hs_load *load, struct hs_load_process *process, bo
         load->err = samples ? load->err : -ENOMEM;
     }
     process->last_dump = hs_builder_dump(load->builder, &process->head, samples, count);
+    give_parts(load, process);
     hs_load_heaps_add(load, process->heaps, process->last_dump, &process->head, only_heap(process));
     process->has_dump |= is_whole;
     free(samples);
 }
 
 /* --- rows --- */
-
-static double get_var(const uint32_t *column, size_t count, size_t i)
-{
-    if (i >= count || column[i] >> (32 - HS_VAR_SHIFT) != 0) {
-        return 0;
-    }
-    uint32_t bits = column[i] << HS_VAR_SHIFT;
-    float value;
-    memcpy(&value, &bits, sizeof(value));
-    return hs_load_number((double)value);
-}
-
-static double get_count(const uint64_t *column, size_t count, size_t i)
-{
-    return i < count ? (double)column[i] / (1U << HS_COUNT_SHIFT) : 0;
-}
-
-static double get_bytes(const uint64_t *column, size_t count, size_t i)
-{
-    return i < count ? (double)column[i] : 0;
-}
-
-static void set_row(struct hs_load_row *row, const Hs__Pb__HsRows *rows, size_t i)
-{
-#define AMOUNT(name)                                                                               \
-    row->name = (struct hs_amount){                                                                \
-        .bytes = get_bytes(rows->name##_bytes, rows->n_##name##_bytes, i),                         \
-        .count = get_count(rows->name##_count_fx, rows->n_##name##_count_fx, i),                   \
-        .bytes_var = get_var(rows->name##_bytes_var, rows->n_##name##_bytes_var, i),               \
-        .count_var = get_var(rows->name##_count_var, rows->n_##name##_count_var, i),               \
-    }
-    AMOUNT(alloc);
-    AMOUNT(live);
-    AMOUNT(peak);
-#undef AMOUNT
-    row->inherited = (struct hs_inherited_var){
-        (float)get_var(rows->inherited_bytes_var, rows->n_inherited_bytes_var, i),
-        (float)get_var(rows->inherited_count_var, rows->n_inherited_count_var, i),
-    };
-}
 
 static void add_rows(struct hs_load *load, struct hs_load_sequence *sequence,
                      struct hs_load_process *process, const Hs__Pb__HsRows *rows)
@@ -329,7 +298,7 @@ static void add_rows(struct hs_load *load, struct hs_load_sequence *sequence,
             row->node = hs_load_node(load, sequence->interned, (uint64_t)iid);
             row->heap = hs_load_heaps_id(load, process->heaps, heap);
         }
-        set_row(row, rows, i);
+        hs_load_row_set(row, rows, i);
         process->row_count++;
     }
 }
@@ -440,6 +409,15 @@ void hs_load_ours(struct hs_load *load, struct hs_load_sequence *sequence,
             add_rows(load, sequence, process, packet->rows);
         }
     }
+    if (packet->parts) {
+        struct hs_load_process *process =
+            hs_intern_elem(&load->process_ids, load->processes, sizeof(*process),
+                           process_key(sequence, packet->parts->process_idx));
+        if (process && process->has_head) {
+            const struct hs_load_row_table table = { &process->row_ids, process->rows };
+            hs_load_parts_set(load, &process->parts, &table, packet->parts);
+        }
+    }
     if (packet->dump_end) {
         struct hs_load_process *process =
             hs_intern_elem(&load->process_ids, load->processes, sizeof(*process),
@@ -466,6 +444,7 @@ static void finish_process(struct hs_load *load, struct hs_load_process *process
         struct hs_profile_sample *samples = collect(process, &count);
         if (samples) {
             hs_builder_dump_samples(load->builder, process->last_dump, samples, count);
+            give_parts(load, process);
             load->thinned_count--;
         }
         free(samples);
@@ -488,6 +467,7 @@ void hs_load_ours_deinit(struct hs_load *load)
     for (uint32_t i = 0; i < load->process_ids.ids.count; i++) {
         hs_intern_deinit(&load->processes[i].row_ids.ids);
         free(load->processes[i].rows);
+        hs_load_parts_free(load->processes[i].parts);
         free(load->processes[i].threads);
         free(load->processes[i].changes);
         hs_load_heaps_free(load->processes[i].heaps);

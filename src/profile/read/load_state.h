@@ -4,6 +4,8 @@
  *   load_trace.c      the packets that the decoder hands over; processes, symbols; damage
  *   load_tables.c     interned mappings and callstacks -> modules and nodes
  *   load_ours.c       heapscope's own packets
+ *   load_rows.c       the columns of rows in these packets
+ *   load_parts.c      the parts of callstacks in these packets
  *   load_heaps.c      what these packets say of the heaps of a process
  *   load_losses.c     what these packets say is missing
  *   load_samples.c    ProfilePackets
@@ -181,6 +183,11 @@ static inline float hs_load_float_above(uint64_t bytes)
     float rounded = (float)bytes;
     return (double)rounded < (double)bytes ? nextafterf(rounded, INFINITY) : rounded;
 }
+
+/* A variance as rows have it: HsRows in heapscope.proto. */
+double hs_load_var(uint32_t packed);
+/* Sets the figures of a row to those of element `i` of the columns; absent ones are 0. */
+void hs_load_row_set(struct hs_load_row *row, const Hs__Pb__HsRows *rows, size_t i);
 
 /* The value if it is positive and finite (below 1e300), else 0. */
 static inline double hs_load_number(double value)

@@ -1,0 +1,246 @@
+/*
+ * Reads HsParts: see load_parts.h.
+ */
+#include "profile/read/load_parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/model/margin.h"
+#include "trace/trace_writer.h"
+#include "util/array.h"
+
+#define THREADS_MAX 65536U
+/* A bound for a forged file. */
+#define PARTS_MAX (UINT64_C(4) << 20)
+
+struct part {
+    uint16_t thread_id, age_class;
+    double bytes, count, bytes_var, count_var;
+};
+
+/* The parts of one row. */
+struct row_parts {
+    struct part *items;
+    uint32_t count;
+};
+
+struct thread {
+    uint32_t tid, name;
+};
+
+struct hs_load_parts {
+    struct row_parts *rows[HS_PART_VIEWS]; /* by row */
+    size_t row_capacity[HS_PART_VIEWS];
+    struct thread *threads; /* by id */
+    size_t thread_capacity;
+    uint64_t part_count;
+};
+
+void hs_load_parts_free(struct hs_load_parts *parts)
+{
+    for (unsigned view = 0; parts && view < HS_PART_VIEWS; view++) {
+        for (size_t i = 0; i < parts->row_capacity[view]; i++) {
+            free(parts->rows[view][i].items);
+        }
+        free(parts->rows[view]);
+    }
+    if (parts) {
+        free(parts->threads);
+    }
+    free(parts);
+}
+
+/* Makes room for an element, and fills what is new with zeros. */
+static int reserve(void *array_address, size_t *capacity, size_t count, size_t elem_bytes)
+{
+    size_t had = *capacity;
+    int r = hs_array_reserve(array_address, capacity, count, elem_bytes);
+    if (r == 0 && *capacity > had) {
+        char *array;
+        memcpy(&array, array_address, sizeof(array));
+        memset(array + had * elem_bytes, 0, (*capacity - had) * elem_bytes);
+    }
+    return r;
+}
+
+static int name_threads(struct hs_load *load, struct hs_load_parts *parts,
+                        const Hs__Pb__HsParts *packet)
+{
+    int r = 0;
+    for (size_t i = 0; i < packet->n_thread_id && r == 0; i++) {
+        uint32_t id = packet->thread_id[i];
+        if (id >= THREADS_MAX) {
+            continue;
+        }
+        r = reserve(&parts->threads, &parts->thread_capacity, (size_t)id + 1,
+                    sizeof(parts->threads[0]));
+        if (r == 0) {
+            parts->threads[id] = (struct thread){
+                .tid = i < packet->n_thread_tid ? packet->thread_tid[i] : 0,
+                .name = i < packet->n_thread_name
+                            ? hs_builder_string(load->builder, packet->thread_name[i])
+                            : 0,
+            };
+        }
+    }
+    return r;
+}
+
+static double get_var(const uint32_t *column, size_t count, size_t i)
+{
+    return i < count ? hs_load_var(column[i]) : 0;
+}
+
+static struct part get_part(const Hs__Pb__HsParts *packet, size_t i)
+{
+    uint32_t thread = i < packet->n_thread ? packet->thread[i] : 0;
+    uint32_t age_class = i < packet->n_age_class ? packet->age_class[i] : 0;
+    return (struct part){
+        .thread_id = thread < HS_PART_OTHERS ? (uint16_t)thread : HS_PART_OTHERS,
+        .age_class = age_class < HS_AGE_CLASSES ? (uint16_t)age_class : HS_PART_OTHERS,
+        .bytes = i < packet->n_bytes ? (double)packet->bytes[i] : 0,
+        .count = i < packet->n_count_fx
+                     ? (double)packet->count_fx[i] / (double)(1U << HS_COUNT_SHIFT)
+                     : 0,
+        .bytes_var = get_var(packet->bytes_var, packet->n_bytes_var, i),
+        .count_var = get_var(packet->count_var, packet->n_count_var, i),
+    };
+}
+
+/* Replaces the parts of a row by `count` elements of the packet. */
+static int set_row(struct hs_load_parts *parts, enum hs_part_view view, size_t row,
+                   const Hs__Pb__HsParts *packet, size_t first, uint32_t count)
+{
+    int r = reserve(&parts->rows[view], &parts->row_capacity[view], row + 1,
+                    sizeof(parts->rows[view][0]));
+    if (r < 0) {
+        return r;
+    }
+    struct row_parts *out = &parts->rows[view][row];
+    parts->part_count -= out->count;
+    free(out->items);
+    *out = (struct row_parts){ .items = NULL };
+    if (count == 0 || parts->part_count + count > PARTS_MAX) {
+        return 0;
+    }
+    out->items = malloc(count * sizeof(out->items[0]));
+    if (!out->items) {
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        out->items[i] = get_part(packet, first + i);
+    }
+    out->count = count;
+    parts->part_count += count;
+    return 0;
+}
+
+/* How many elements the longest column has. */
+static size_t longest(const Hs__Pb__HsParts *packet)
+{
+    const size_t counts[] = { packet->n_thread,   packet->n_age_class, packet->n_bytes,
+                              packet->n_count_fx, packet->n_bytes_var, packet->n_count_var };
+    size_t most = packet->n_part_count; /* all columns of the parts may be absent */
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        most = counts[i] > most ? counts[i] : most;
+    }
+    return most;
+}
+
+static int set_rows(struct hs_load_parts *parts, const struct hs_load_row_table *table,
+                    const Hs__Pb__HsParts *packet)
+{
+    enum hs_part_view view = packet->is_peak ? HS_PARTS_PEAK : HS_PARTS_LIVE;
+    size_t at = 0, end = longest(packet);
+    int64_t iid = 0;
+    int r = 0;
+    for (size_t i = 0; i < packet->n_callstack_iid_delta && r == 0; i++) {
+        iid = (int64_t)((uint64_t)iid + (uint64_t)packet->callstack_iid_delta[i]);
+        uint32_t heap = i < packet->n_heap ? packet->heap[i] : 0;
+        uint32_t count = i < packet->n_part_count ? packet->part_count[i] : 0;
+        const struct hs_load_row *row =
+            hs_intern_elem(table->ids, (void *)(uintptr_t)table->rows, sizeof(*row),
+                           (struct hs_intern_key){ .hi = heap, .lo = (uint64_t)iid });
+        count = count <= end - at ? count : (uint32_t)(end - at);
+        r = row ? set_row(parts, view, (size_t)(row - table->rows), packet, at, count) : 0;
+        at += count;
+    }
+    return r;
+}
+
+void hs_load_parts_set(struct hs_load *load, struct hs_load_parts **parts,
+                       const struct hs_load_row_table *table, const Hs__Pb__HsParts *packet)
+{
+    *parts = *parts ? *parts : calloc(1, sizeof(**parts));
+    int r = *parts ? name_threads(load, *parts, packet) : -ENOMEM;
+    r = r == 0 ? set_rows(*parts, table, packet) : r;
+    load->err = load->err ? load->err : r;
+}
+
+/* --- from state to a dump --- */
+
+static void take(double *rest, double part)
+{
+    *rest = part < *rest ? *rest - part : 0;
+}
+
+/* Makes the parts of a row. The last one is the rest of the row. */
+static size_t give_row(const struct hs_load_parts *parts, const struct row_parts *from,
+                       const struct hs_load_row *row, const struct hs_amount *whole,
+                       uint64_t narrowest_bytes, struct hs_profile_part *out)
+{
+    struct part rest = { .bytes = whole->bytes,
+                         .count = whole->count,
+                         .bytes_var = whole->bytes_var,
+                         .count_var = whole->count_var };
+    for (uint32_t i = 0; i < from->count; i++) {
+        struct part part = from->items[i];
+        if (i + 1 == from->count) {
+            part.bytes = rest.bytes;
+            part.count = rest.count;
+            part.bytes_var = rest.bytes_var;
+            part.count_var = rest.count_var;
+        }
+        take(&rest.bytes, part.bytes);
+        take(&rest.count, part.count);
+        take(&rest.bytes_var, part.bytes_var);
+        take(&rest.count_var, part.count_var);
+        bool is_known = part.thread_id < parts->thread_capacity;
+        out[i] = (struct hs_profile_part){
+            .node = row->node,
+            .heap = row->heap,
+            .tid = is_known ? parts->threads[part.thread_id].tid : 0,
+            .thread_name = is_known ? parts->threads[part.thread_id].name : 0,
+            .age_class = part.age_class,
+            .is_others = part.thread_id == HS_PART_OTHERS,
+            .amount = { .bytes = part.bytes,
+                        .count = part.count,
+                        .bytes_var = part.bytes_var,
+                        .count_var = part.count_var },
+        };
+        hs_margin_split(&out[i].amount, narrowest_bytes);
+    }
+    return from->count;
+}
+
+void hs_load_parts_give(struct hs_load *load, const struct hs_load_parts *parts,
+                        const struct hs_load_row_table *table,
+                        const struct hs_load_heap_list *heaps, uint64_t narrowest_bytes,
+                        uint32_t dump)
+{
+    struct hs_profile_part *out = parts ? malloc((parts->part_count + 1) * sizeof(out[0])) : NULL;
+    for (unsigned view = 0; out && view < HS_PART_VIEWS; view++) {
+        size_t count = 0;
+        for (uint32_t i = 0; i < table->ids->ids.count && i < parts->row_capacity[view]; i++) {
+            const struct hs_load_row *row = &table->rows[i];
+            count += give_row(
+                parts, &parts->rows[view][i], row, view == HS_PARTS_PEAK ? &row->peak : &row->live,
+                hs_load_heaps_narrowest(heaps, row->heap, narrowest_bytes), &out[count]);
+        }
+        hs_builder_dump_parts(load->builder, dump, view, out, count);
+    }
+    load->err = load->err == 0 && parts && !out ? -ENOMEM : load->err;
+    free(out);
+}

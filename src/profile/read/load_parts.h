@@ -1,0 +1,36 @@
+/*
+ * Reads HsParts: what threads hold through a callstack, by age (trace/heap_parts.h).
+ *
+ * Like rows, parts are written when they have changed, so those of a process are kept from dump to
+ * dump. The last part of a callstack is what the others leave of its row.
+ *
+ * Trust     a file's columns may have any lengths, and its parts may add up to more than their row:
+ *           then the last part is 0.
+ * Threads   one.
+ * See       docs/FORMAT.md, trace/writer_parts.c
+ */
+#pragma once
+
+#include "profile/read/load_heaps.h"
+#include "profile/read/load_state.h"
+
+/* The parts of one process; NULL: it has none so far. */
+struct hs_load_parts;
+
+/* The rows of a process: (callstack iid, heap) -> row. */
+struct hs_load_row_table {
+    struct hs_intern_array *ids;
+    const struct hs_load_row *rows;
+};
+
+/* Takes what a packet says of the parts of callstacks that have rows. */
+void hs_load_parts_set(struct hs_load *load, struct hs_load_parts **parts,
+                       const struct hs_load_row_table *table, const Hs__Pb__HsParts *packet);
+/* Gives the parts, as they are now, to a dump. `heaps` and `narrowest_bytes` are those of the
+ * process. */
+void hs_load_parts_give(struct hs_load *load, const struct hs_load_parts *parts,
+                        const struct hs_load_row_table *table,
+                        const struct hs_load_heap_list *heaps, uint64_t narrowest_bytes,
+                        uint32_t dump);
+/* Frees the parts. NULL is allowed. */
+void hs_load_parts_free(struct hs_load_parts *parts);

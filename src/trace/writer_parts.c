@@ -1,0 +1,329 @@
+/*
+ * Our own packets of the parts of a dump: by thread and age, of what lives and of the peak.
+ *
+ * Several stacks of a snapshot may be one callstack of the file, so parts are first put in the
+ * order of the callstacks. Of each callstack the largest part comes last, and its figures are left
+ * out: a reader takes what the other parts leave of the row. So a callstack with one part takes
+ * four bytes, and is not written again when only its figures change.
+ *
+ * Bytes and counts are rounded so that their sums are those of the row: a part is the difference of
+ * two rounded sums.
+ *
+ * See       writer_state.h, heap_parts.h, proto/heapscope.proto
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/writer_state.h"
+#include "util/array.h"
+#include "util/sort_pairs.h"
+
+#define PARTS_PER_PACKET 6000U
+
+struct columns {
+    /* one element for each callstack */
+    int64_t *iid_delta;
+    uint32_t *heap, *part_count;
+    size_t stack_count;
+    uint32_t last_iid;
+    /* one for each part */
+    uint32_t *thread, *age_class, *bytes_var, *count_var;
+    uint64_t *bytes, *count_fx;
+    size_t count;
+    /* one for each thread */
+    uint32_t *thread_id, *thread_tid;
+    char **thread_name;
+    size_t thread_count;
+};
+
+struct writing {
+    struct hs_trace_writer *writer;
+    const struct hs_writer_dump *dump;
+    enum hs_part_view view;
+    struct hs_pair *order;      /* index in process->written, and index in the snapshot's parts */
+    struct hs_snap_part *parts; /* of one callstack */
+    size_t part_capacity;
+    struct columns columns;
+};
+
+static void columns_deinit(struct columns *columns)
+{
+    free(columns->iid_delta);
+    free(columns->heap);
+    free(columns->part_count);
+    free(columns->thread);
+    free(columns->age_class);
+    free(columns->bytes_var);
+    free(columns->count_var);
+    free(columns->bytes);
+    free(columns->count_fx);
+    free(columns->thread_id);
+    free(columns->thread_tid);
+    free(columns->thread_name);
+}
+
+static bool columns_init(struct columns *columns, size_t stacks_max, size_t parts_max,
+                         size_t threads_max)
+{
+    columns->iid_delta = calloc(stacks_max + 1, sizeof(int64_t));
+    columns->heap = calloc(stacks_max + 1, sizeof(uint32_t));
+    columns->part_count = calloc(stacks_max + 1, sizeof(uint32_t));
+    columns->thread = calloc(parts_max + 1, sizeof(uint32_t));
+    columns->age_class = calloc(parts_max + 1, sizeof(uint32_t));
+    columns->bytes_var = calloc(parts_max + 1, sizeof(uint32_t));
+    columns->count_var = calloc(parts_max + 1, sizeof(uint32_t));
+    columns->bytes = calloc(parts_max + 1, sizeof(uint64_t));
+    columns->count_fx = calloc(parts_max + 1, sizeof(uint64_t));
+    columns->thread_id = calloc(threads_max + 1, sizeof(uint32_t));
+    columns->thread_tid = calloc(threads_max + 1, sizeof(uint32_t));
+    columns->thread_name = calloc(threads_max + 1, sizeof(char *));
+    return columns->iid_delta && columns->heap && columns->part_count && columns->thread &&
+           columns->age_class && columns->bytes_var && columns->count_var && columns->bytes &&
+           columns->count_fx && columns->thread_id && columns->thread_tid && columns->thread_name;
+}
+
+/* A column that contains only zeros is left out. */
+#define COLUMN(message, name, array, count)                                                        \
+    do {                                                                                           \
+        bool is_any_ = false;                                                                      \
+        for (size_t column_ = 0; column_ < (count) && !is_any_; column_++) {                       \
+            is_any_ = (array)[column_] != 0;                                                       \
+        }                                                                                          \
+        (message)->n_##name = is_any_ ? (count) : 0;                                               \
+        (message)->name = (array);                                                                 \
+    } while (0)
+
+static void flush(struct writing *writing)
+{
+    struct columns *columns = &writing->columns;
+    if (columns->stack_count == 0) {
+        return;
+    }
+    Hs__Pb__HsParts parts = HS__PB__HS_PARTS__INIT;
+    HS_SET_FIELD(&parts, process_idx, writing->dump->process->process_idx);
+    parts.has_is_peak = parts.is_peak = writing->view == HS_PARTS_PEAK;
+    parts.n_callstack_iid_delta = columns->stack_count;
+    parts.callstack_iid_delta = columns->iid_delta;
+    parts.n_part_count = columns->stack_count;
+    parts.part_count = columns->part_count;
+    COLUMN(&parts, heap, columns->heap, columns->stack_count);
+    COLUMN(&parts, thread, columns->thread, columns->count);
+    COLUMN(&parts, age_class, columns->age_class, columns->count);
+    COLUMN(&parts, bytes, columns->bytes, columns->count);
+    COLUMN(&parts, count_fx, columns->count_fx, columns->count);
+    COLUMN(&parts, bytes_var, columns->bytes_var, columns->count);
+    COLUMN(&parts, count_var, columns->count_var, columns->count);
+    parts.n_thread_id = parts.n_thread_tid = parts.n_thread_name = columns->thread_count;
+    parts.thread_id = columns->thread_id;
+    parts.thread_tid = columns->thread_tid;
+    parts.thread_name = columns->thread_name;
+    Hs__Pb__HeapscopePacket heapscope = HS__PB__HEAPSCOPE_PACKET__INIT;
+    heapscope.parts = &parts;
+    hs_writer_ours(writing->writer, writing->dump->time_ns, &heapscope);
+    columns->stack_count = columns->count = columns->thread_count = 0;
+    columns->last_iid = 0;
+}
+
+/* --- threads --- */
+
+static const struct hs_snap_thread *find_thread(const struct hs_snapshot *snap, uint32_t id)
+{
+    size_t low = 0, high = snap->thread_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (snap->threads[middle].id < id) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < snap->thread_count && snap->threads[low].id == id ? &snap->threads[low] : NULL;
+}
+
+/* Writes what a thread is called, unless it was written before. */
+static int name_thread(struct writing *writing, uint32_t id)
+{
+    struct hs_written_process *process = writing->dump->process;
+    struct columns *columns = &writing->columns;
+    const struct hs_snap_thread *thread = find_thread(writing->dump->snap, id);
+    if (!thread) {
+        return 0;
+    }
+    size_t had = process->thread_capacity;
+    int r = hs_array_reserve(&process->thread_hashes, &process->thread_capacity, (size_t)id + 1,
+                             sizeof(process->thread_hashes[0]));
+    if (r < 0) {
+        return r;
+    }
+    memset(process->thread_hashes + had, 0,
+           (process->thread_capacity - had) * sizeof(process->thread_hashes[0]));
+    struct hs_intern_key key = hs_intern_hash(thread->name, strlen(thread->name));
+    key = hs_intern_mix(key, (uint64_t)thread->tid + 1);
+    if (process->thread_hashes[id] != key.lo) {
+        process->thread_hashes[id] = key.lo;
+        columns->thread_id[columns->thread_count] = id;
+        columns->thread_tid[columns->thread_count] = thread->tid;
+        columns->thread_name[columns->thread_count++] = (char *)(uintptr_t)thread->name;
+    }
+    return 0;
+}
+
+/* --- the parts of a callstack --- */
+
+static int compare_parts(const void *a, const void *b)
+{
+    const struct hs_snap_part *left = a, *right = b;
+    return left->key.thread_id != right->key.thread_id
+               ? (left->key.thread_id < right->key.thread_id ? -1 : 1)
+           : left->key.age_class < right->key.age_class
+               ? -1
+               : left->key.age_class > right->key.age_class;
+}
+
+static void add_part(void *sum, void *item)
+{
+    struct hs_snap_part *to = sum;
+    const struct hs_snap_part *more = item;
+    hs_estimate_add(&to->amount, &more->amount);
+}
+
+/* The largest part takes the last place. */
+static void put_largest_last(struct hs_snap_part *parts, size_t count)
+{
+    size_t largest = 0;
+    for (size_t i = 1; i < count; i++) {
+        largest = parts[i].amount.bytes > parts[largest].amount.bytes ? i : largest;
+    }
+    if (count > 0) {
+        struct hs_snap_part last = parts[largest];
+        memmove(&parts[largest], &parts[largest + 1], (count - 1 - largest) * sizeof(parts[0]));
+        parts[count - 1] = last;
+    }
+}
+
+/* Adds a callstack's parts to the columns. Returns the hash of what was added. */
+static uint64_t put_parts(struct columns *columns, const struct hs_snap_part *parts, size_t count)
+{
+    const double count_scale = 1U << HS_COUNT_SHIFT;
+    double bytes = 0, objects = 0;
+    uint64_t written_bytes = 0, written_fx = 0;
+    struct hs_intern_key key = { .lo = count };
+    for (size_t i = 0; i < count; i++) {
+        const struct hs_snap_part *part = &parts[i];
+        size_t at = columns->count++;
+        bool is_rest = i + 1 == count;
+        bytes += part->amount.bytes;
+        objects += part->amount.count;
+        uint64_t all_bytes = hs_writer_round(bytes),
+                 all_fx = hs_writer_round(objects * count_scale);
+        columns->thread[at] = part->key.thread_id;
+        columns->age_class[at] = part->key.age_class;
+        columns->bytes[at] = is_rest ? 0 : all_bytes - written_bytes;
+        columns->count_fx[at] = is_rest ? 0 : all_fx - written_fx;
+        columns->bytes_var[at] = is_rest ? 0 : hs_writer_pack_var(part->amount.bytes_var);
+        columns->count_var[at] = is_rest ? 0 : hs_writer_pack_var(part->amount.count_var);
+        written_bytes = all_bytes;
+        written_fx = all_fx;
+        key = hs_intern_mix(key, (uint64_t)part->key.thread_id << 16 | part->key.age_class);
+        key = hs_intern_mix(hs_intern_mix(key, columns->bytes[at]), columns->count_fx[at]);
+    }
+    return count > 0 ? key.lo | 1U : 0;
+}
+
+/* Writes the parts of the callstack `idx`, if they have changed. */
+static int put_stack(struct writing *writing, uint32_t idx, size_t count)
+{
+    struct hs_written_process *process = writing->dump->process;
+    struct hs_written_stack *written = &process->written[idx];
+    struct columns *columns = &writing->columns;
+    size_t first = columns->count;
+    int r = 0;
+    count =
+        hs_array_merge(writing->parts, count, sizeof(writing->parts[0]), compare_parts, add_part);
+    put_largest_last(writing->parts, count);
+    uint64_t hash = put_parts(columns, writing->parts, count);
+    if (hash == written->parts_hash[writing->view]) {
+        columns->count = first;
+        return 0;
+    }
+    written->parts_hash[writing->view] = hash;
+    for (size_t i = 0; i < count && r == 0; i++) {
+        r = name_thread(writing, writing->parts[i].key.thread_id);
+    }
+    uint32_t iid = (uint32_t)process->stacks.keys[idx].lo;
+    columns->iid_delta[columns->stack_count] = (int64_t)iid - columns->last_iid;
+    columns->heap[columns->stack_count] = written->heap;
+    columns->part_count[columns->stack_count++] = (uint32_t)count;
+    columns->last_iid = iid;
+    if (columns->count >= PARTS_PER_PACKET) {
+        flush(writing);
+    }
+    return r;
+}
+
+/* --- all callstacks --- */
+
+/* Sorts the snapshot's parts by callstack. *ret_count: without those that the file leaves out. */
+static int sort_parts(struct writing *writing, size_t *ret_count)
+{
+    const struct hs_writer_dump *dump = writing->dump;
+    const struct hs_snapshot *snap = dump->snap;
+    size_t count = 0, all_count = snap->part_count[writing->view];
+    writing->order = malloc((all_count + 1) * sizeof(writing->order[0]));
+    if (!writing->order) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < all_count; i++) {
+        uint32_t idx = dump->stack_idx[snap->parts[writing->view][i].key.stack_id];
+        if (idx != UINT32_MAX) {
+            writing->order[count++] = (struct hs_pair){ idx, i };
+        }
+    }
+    *ret_count = count;
+    return hs_sort_pairs(writing->order, count);
+}
+
+static int put_all(struct writing *writing, size_t count)
+{
+    const struct hs_snap_part *from = writing->dump->snap->parts[writing->view];
+    size_t at = 0;
+    int r = 0;
+    for (uint32_t idx = 0; idx < writing->dump->process->stacks.count && r == 0; idx++) {
+        size_t n = 0;
+        for (; at + n < count && writing->order[at + n].key == idx; n++) {
+        }
+        r = hs_array_reserve(&writing->parts, &writing->part_capacity, n + 1,
+                             sizeof(writing->parts[0]));
+        for (size_t i = 0; i < n && r == 0; i++) {
+            writing->parts[i] = from[writing->order[at + i].value];
+        }
+        at += n;
+        r = r == 0 ? put_stack(writing, idx, n) : r;
+    }
+    if (r == 0) {
+        flush(writing);
+    }
+    return r;
+}
+
+int hs_writer_parts(struct hs_trace_writer *writer, const struct hs_writer_dump *dump)
+{
+    int r = 0;
+    for (unsigned view = 0; view < HS_PART_VIEWS && r == 0; view++) {
+        struct writing writing = { .writer = writer, .dump = dump, .view = view };
+        size_t count = 0;
+        if (!dump->snap->parts[view]) {
+            continue;
+        }
+        r = columns_init(&writing.columns, dump->process->stacks.count,
+                         dump->snap->part_count[view], dump->snap->thread_count)
+                ? sort_parts(&writing, &count)
+                : -ENOMEM;
+        r = r == 0 ? put_all(&writing, count) : r;
+        columns_deinit(&writing.columns);
+        free(writing.order);
+        free(writing.parts);
+    }
+    return r;
+}
