@@ -217,11 +217,11 @@ static void make_lists(struct builder *b, uint32_t process, size_t first,
                        const struct hs_diff_leak_limits *limits)
 {
     struct hs_diff_leaks *out = b->out;
-    struct hs_diff_leak *rows = out->leaks + first;
     size_t count = out->leak_count - first, kept = 0;
     if (count == 0) {
-        return;
+        return; /* there may be no array */
     }
+    struct hs_diff_leak *rows = out->leaks + first;
     count = hs_array_merge(rows, count, sizeof(rows[0]), compare_keys, add_up);
     qsort(rows, count, sizeof(rows[0]), compare_sizes);
     for (size_t i = 0; i < count;) {
