@@ -81,6 +81,22 @@ static void check_heaps(const struct hs_profile *p, const struct hs_profile_dump
     }
 }
 
+static void check_parts(const struct hs_profile *p, const struct hs_profile_dump *dump)
+{
+    for (unsigned view = 0; view < HS_PART_VIEWS && dump->has_parts; view++) {
+        check((uint64_t)dump->part_first[view] + dump->parts_n[view] <= p->part_count);
+        for (uint32_t k = 0; k < dump->parts_n[view]; k++) {
+            const struct hs_profile_part *part = &p->parts[dump->part_first[view] + k];
+            check(part->node < p->node_count && part->heap < p->heap_count);
+            check(k == 0 || part[-1].node < part->node ||
+                  (part[-1].node == part->node && part[-1].heap <= part->heap));
+            check(part->thread_name < p->string_count);
+            check(part->age_class < HS_AGE_CLASSES || part->age_class == HS_PART_OTHERS);
+            check_amount(&part->amount);
+        }
+    }
+}
+
 static void check_dumps(const struct hs_profile *p)
 {
     for (uint32_t i = 0; i < p->process_count; i++) {
@@ -98,6 +114,7 @@ static void check_dumps(const struct hs_profile *p)
         check_amount(&dump->alloc);
         check_amount(&dump->peak);
         check_heaps(p, dump);
+        check_parts(p, dump);
         if (p->sample_count > 0) {
             const struct hs_profile_sample *first = &p->samples[dump->sample_first];
             check_samples(p, first, dump->samples_n);

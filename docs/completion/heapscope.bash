@@ -148,7 +148,7 @@ _heapscope()
             options+=' --json --by-name --pid --by-koid --download --delete --output --output-file --quiet'
             ;;
         report)
-            options+=' --view --tree --top --frames --snapshot --pid --heap --base --rss --health --json --width'
+            options+=' --view --tree --top --frames --snapshot --pid --heap --base --by --rss --health --json --width'
             ;;
         check)
             options+=' --max-live --max-peak --max-rss --max-unexplained --max-leak --max-leak-stack --suppressions --max-allocs --stack'

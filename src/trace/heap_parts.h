@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "rt/base.h"
@@ -28,12 +29,12 @@ enum hs_part_view {
 static const uint64_t hs_age_from_ms[] = {
     0, 1000, 10000, 60000, 600000, 3600000, 21600000, 24 * 3600000UL, 7 * 86400000UL,
 };
-#define HS_AGE_CLASSES ((unsigned)HS_COUNT_OF(hs_age_from_ms))
+#define HS_AGE_CLASSES HS_COUNT_OF(hs_age_from_ms)
 
 /* The class of a block that was allocated `age_ms` before. */
 static inline uint16_t hs_age_class(uint64_t age_ms)
 {
-    unsigned age_class = HS_AGE_CLASSES - 1;
+    size_t age_class = HS_AGE_CLASSES - 1;
     while (age_ms < hs_age_from_ms[age_class]) {
         age_class--;
     }

@@ -6,6 +6,9 @@
  * out: a reader takes what the other parts leave of the row. So a callstack with one part takes
  * four bytes, and is not written again when only its figures change.
  *
+ * At the peak itself, the parts of the peak are those of what lives: then only the callstack is
+ * named.
+ *
  * Bytes and counts are rounded so that their sums are those of the row: a part is the difference of
  * two rounded sums.
  *
@@ -20,6 +23,8 @@
 #include "util/sort_pairs.h"
 
 #define PARTS_PER_PACKET 6000U
+/* In place of the hash of parts of the peak that are those of what lives. Hashes are odd. */
+#define HASH_SAME UINT64_C(2)
 
 struct columns {
     /* one element for each callstack */
@@ -27,8 +32,14 @@ struct columns {
     uint32_t *heap, *part_count;
     size_t stack_count;
     uint32_t last_iid;
+    /* one for each callstack whose parts are those of what lives */
+    int64_t *same_iid_delta;
+    uint32_t *same_heap;
+    size_t same_count;
+    uint32_t last_same_iid;
     /* one for each part */
-    uint32_t *thread, *age_class, *bytes_var, *count_var;
+    int32_t *thread_delta;
+    uint32_t *age_class, *bytes_var, *count_var;
     uint64_t *bytes, *count_fx;
     size_t count;
     /* one for each thread */
@@ -52,7 +63,9 @@ static void columns_deinit(struct columns *columns)
     free(columns->iid_delta);
     free(columns->heap);
     free(columns->part_count);
-    free(columns->thread);
+    free(columns->same_iid_delta);
+    free(columns->same_heap);
+    free(columns->thread_delta);
     free(columns->age_class);
     free(columns->bytes_var);
     free(columns->count_var);
@@ -69,7 +82,9 @@ static bool columns_init(struct columns *columns, size_t stacks_max, size_t part
     columns->iid_delta = calloc(stacks_max + 1, sizeof(int64_t));
     columns->heap = calloc(stacks_max + 1, sizeof(uint32_t));
     columns->part_count = calloc(stacks_max + 1, sizeof(uint32_t));
-    columns->thread = calloc(parts_max + 1, sizeof(uint32_t));
+    columns->same_iid_delta = calloc(stacks_max + 1, sizeof(int64_t));
+    columns->same_heap = calloc(stacks_max + 1, sizeof(uint32_t));
+    columns->thread_delta = calloc(parts_max + 1, sizeof(int32_t));
     columns->age_class = calloc(parts_max + 1, sizeof(uint32_t));
     columns->bytes_var = calloc(parts_max + 1, sizeof(uint32_t));
     columns->count_var = calloc(parts_max + 1, sizeof(uint32_t));
@@ -78,9 +93,10 @@ static bool columns_init(struct columns *columns, size_t stacks_max, size_t part
     columns->thread_id = calloc(threads_max + 1, sizeof(uint32_t));
     columns->thread_tid = calloc(threads_max + 1, sizeof(uint32_t));
     columns->thread_name = calloc(threads_max + 1, sizeof(char *));
-    return columns->iid_delta && columns->heap && columns->part_count && columns->thread &&
-           columns->age_class && columns->bytes_var && columns->count_var && columns->bytes &&
-           columns->count_fx && columns->thread_id && columns->thread_tid && columns->thread_name;
+    return columns->iid_delta && columns->heap && columns->part_count && columns->same_iid_delta &&
+           columns->same_heap && columns->thread_delta && columns->age_class &&
+           columns->bytes_var && columns->count_var && columns->bytes && columns->count_fx &&
+           columns->thread_id && columns->thread_tid && columns->thread_name;
 }
 
 /* A column that contains only zeros is left out. */
@@ -97,7 +113,7 @@ static bool columns_init(struct columns *columns, size_t stacks_max, size_t part
 static void flush(struct writing *writing)
 {
     struct columns *columns = &writing->columns;
-    if (columns->stack_count == 0) {
+    if (columns->stack_count + columns->same_count == 0) {
         return;
     }
     Hs__Pb__HsParts parts = HS__PB__HS_PARTS__INIT;
@@ -108,7 +124,10 @@ static void flush(struct writing *writing)
     parts.n_part_count = columns->stack_count;
     parts.part_count = columns->part_count;
     COLUMN(&parts, heap, columns->heap, columns->stack_count);
-    COLUMN(&parts, thread, columns->thread, columns->count);
+    parts.n_same_iid_delta = columns->same_count;
+    parts.same_iid_delta = columns->same_iid_delta;
+    COLUMN(&parts, same_heap, columns->same_heap, columns->same_count);
+    COLUMN(&parts, thread_delta, columns->thread_delta, columns->count);
     COLUMN(&parts, age_class, columns->age_class, columns->count);
     COLUMN(&parts, bytes, columns->bytes, columns->count);
     COLUMN(&parts, count_fx, columns->count_fx, columns->count);
@@ -121,8 +140,8 @@ static void flush(struct writing *writing)
     Hs__Pb__HeapscopePacket heapscope = HS__PB__HEAPSCOPE_PACKET__INIT;
     heapscope.parts = &parts;
     hs_writer_ours(writing->writer, writing->dump->time_ns, &heapscope);
-    columns->stack_count = columns->count = columns->thread_count = 0;
-    columns->last_iid = 0;
+    columns->stack_count = columns->same_count = columns->count = columns->thread_count = 0;
+    columns->last_iid = columns->last_same_iid = 0;
 }
 
 /* --- threads --- */
@@ -141,13 +160,14 @@ static const struct hs_snap_thread *find_thread(const struct hs_snapshot *snap, 
     return low < snap->thread_count && snap->threads[low].id == id ? &snap->threads[low] : NULL;
 }
 
-/* Writes what a thread is called, unless it was written before. */
+/* Writes what a thread is called, unless the head of the dump says it (writer_rows.c), or it was
+ * written before. */
 static int name_thread(struct writing *writing, uint32_t id)
 {
     struct hs_written_process *process = writing->dump->process;
     struct columns *columns = &writing->columns;
     const struct hs_snap_thread *thread = find_thread(writing->dump->snap, id);
-    if (!thread) {
+    if (!thread || id == 0 || thread->live.count > 0) {
         return 0;
     }
     size_t had = process->thread_capacity;
@@ -217,7 +237,8 @@ static uint64_t put_parts(struct columns *columns, const struct hs_snap_part *pa
         objects += part->amount.count;
         uint64_t all_bytes = hs_writer_round(bytes),
                  all_fx = hs_writer_round(objects * count_scale);
-        columns->thread[at] = part->key.thread_id;
+        columns->thread_delta[at] =
+            (int32_t)part->key.thread_id - (i > 0 ? (int32_t)parts[i - 1].key.thread_id : 0);
         columns->age_class[at] = part->key.age_class;
         columns->bytes[at] = is_rest ? 0 : all_bytes - written_bytes;
         columns->count_fx[at] = is_rest ? 0 : all_fx - written_fx;
@@ -229,6 +250,13 @@ static uint64_t put_parts(struct columns *columns, const struct hs_snap_part *pa
         key = hs_intern_mix(hs_intern_mix(key, columns->bytes[at]), columns->count_fx[at]);
     }
     return count > 0 ? key.lo | 1U : 0;
+}
+
+static void put_same(struct columns *columns, uint32_t iid, uint32_t heap)
+{
+    columns->same_iid_delta[columns->same_count] = (int64_t)iid - columns->last_same_iid;
+    columns->same_heap[columns->same_count++] = heap;
+    columns->last_same_iid = iid;
 }
 
 /* Writes the parts of the callstack `idx`, if they have changed. */
@@ -243,11 +271,20 @@ static int put_stack(struct writing *writing, uint32_t idx, size_t count)
         hs_array_merge(writing->parts, count, sizeof(writing->parts[0]), compare_parts, add_part);
     put_largest_last(writing->parts, count);
     uint64_t hash = put_parts(columns, writing->parts, count);
-    if (hash == written->parts_hash[writing->view]) {
+    bool is_same =
+        writing->view == HS_PARTS_PEAK && hash != 0 && hash == written->parts_hash[HS_PARTS_LIVE];
+    hash = is_same ? HASH_SAME : hash;
+    if (is_same || hash == written->parts_hash[writing->view]) {
         columns->count = first;
+    }
+    if (hash == written->parts_hash[writing->view]) {
         return 0;
     }
     written->parts_hash[writing->view] = hash;
+    if (is_same) {
+        put_same(columns, (uint32_t)process->stacks.keys[idx].lo, written->heap);
+        return 0;
+    }
     for (size_t i = 0; i < count && r == 0; i++) {
         r = name_thread(writing, writing->parts[i].key.thread_id);
     }

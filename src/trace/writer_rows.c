@@ -151,7 +151,8 @@ static int fill_threads(struct head *head, const struct hs_snapshot *snap, Hs__P
         }
         Hs__Pb__HsThread *thread = head->thread_pointers[count] = &head->threads[count];
         hs__pb__hs_thread__init(thread);
-        thread->has_tid = thread->has_start_ms = true;
+        thread->has_tid = thread->has_start_ms = thread->has_id = true;
+        thread->id = from->id;
         thread->tid = from->tid;
         thread->start_ms = from->start_ms;
         thread->name = (char *)(uintptr_t)from->name;

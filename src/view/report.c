@@ -148,6 +148,9 @@ int hs_report_write(const struct hs_profile *profile, const struct hs_report_opt
             err = hs_report_write_ledger(&report);
             err = err ? err : hs_report_write_mapped(&report);
             err = err ? err : hs_report_write_pins(&report);
+        } else if (options->form == HS_REPORT_BY) {
+            hs_report_write_losses(&report);
+            err = hs_report_write_by(&report);
         } else {
             hs_report_write_named(&report);
             hs_report_write_losses(&report);

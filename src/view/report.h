@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "profile/analyse/aggregate.h"
+#include "profile/analyse/part_sums.h"
 #include "profile/analyse/select.h"
 
 struct hs_buf;
@@ -24,6 +25,7 @@ enum hs_report_form {
     HS_REPORT_TREE,
     HS_REPORT_HEALTH,
     HS_REPORT_RSS, /* what the resident memory consisted of */
+    HS_REPORT_BY,  /* parts, grouped */
     HS_REPORT_JSON,
     HS_REPORT_JSON_TREE,
 };
@@ -40,9 +42,12 @@ struct hs_report_options {
     unsigned columns; /* of the terminal; 0: nothing is shortened */
     bool has_colour;
     const char *file; /* its name, for the head */
+    /* How parts are grouped: by, by_count. by_count 0: they are not shown. */
+    struct hs_part_groups by;
 };
 
-/* Writes the report. Returns 0, -errno or HS_SELECT_E_*. */
+/* Writes the report. Returns 0, -errno or HS_SELECT_E_*; -ENODATA: parts are to be shown, and the
+ * profile has none. */
 int hs_report_write(const struct hs_profile *profile, const struct hs_report_options *options,
                     struct hs_buf *buf);
 

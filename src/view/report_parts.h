@@ -171,6 +171,12 @@ int hs_report_write_pins(struct hs_report *report);
 /* Writes the field "pinned_pages" of the open object, if it was read. Returns 0 or -errno. */
 int hs_report_json_pins(const struct hs_report *report, struct hs_json *json);
 
+/* report_by.c: the parts, grouped as the options say. Returns 0 or -errno. */
+int hs_report_write_by(struct hs_report *report);
+/* Writes the field "parts" of the open object; nothing when the options ask for no groups. Returns
+ * 0 or -errno. */
+int hs_report_json_by(const struct hs_report *report, struct hs_json *json);
+
 /* report_tables.c: tables of functions, and the largest stacks */
 void hs_report_write_functions(struct hs_report *report);
 /* report_tables.c: the largest stacks. Returns 0 or -errno. */

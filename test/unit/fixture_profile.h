@@ -187,6 +187,24 @@ FIXTURE void fixture_sample(struct fixture *fx, uint32_t node, struct hs_amount 
     hs_amount_add(&dump->peak, &peak);
 }
 
+/* A part of the newest dump. Parts of what lives are given first, each view in the order of nodes.
+ */
+FIXTURE void fixture_part(struct fixture *fx, enum hs_part_view view, uint32_t node,
+                          const char *thread, uint32_t tid, struct hs_amount amount)
+{
+    struct hs_profile *p = &fx->p;
+    struct hs_profile_dump *dump = &p->dumps[p->dump_count - 1];
+    uint32_t name = fixture_string(fx, thread);
+    p->parts = fixture_grow(p->parts, p->part_count, sizeof(*p->parts));
+    if (dump->parts_n[view] == 0) {
+        dump->part_first[view] = (uint32_t)p->part_count;
+    }
+    p->parts[p->part_count++] =
+        (struct hs_profile_part){ .node = node, .tid = tid, .thread_name = name, .amount = amount };
+    dump->parts_n[view]++;
+    dump->has_parts = true;
+}
+
 FIXTURE void fixture_loss(struct fixture *fx, const char *name, const char *text, uint64_t count)
 {
     struct hs_profile *p = &fx->p;
@@ -215,6 +233,7 @@ FIXTURE void fixture_deinit(struct fixture *fx)
     free(p->processes);
     free(p->dumps);
     free(p->samples);
+    free(p->parts);
     free(p->losses);
     free(p->changes);
     free(p->ledgers);

@@ -2,6 +2,7 @@
  * report.h: whole reports of small profiles, character by character, and unusual profiles without a
  * crash.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -382,10 +383,14 @@ static void names_cannot_reach_the_terminal(void **state)
     uint32_t node = fixture_call(&fx, HS_NODE_NONE, "f\x1b[2J\nfake line\xff");
     fixture_dump(&fx, 1);
     fixture_sample(&fx, node, fixture_exact(5, 1), fixture_exact(5, 1), fixture_exact(5, 1));
+    fixture_part(&fx, HS_PARTS_LIVE, node, "t\x1b[2J\nfake\xff", 7, fixture_exact(5, 1));
     fixture_loss(&fx, "l\x1b", "text\x1b", 1);
     for (enum hs_report_form form = HS_REPORT_TEXT; form <= HS_REPORT_JSON_TREE; form++) {
         struct hs_report_options options = plain;
         options.form = form;
+        options.by = (struct hs_part_groups){
+            .by = { HS_PART_BY_THREAD, HS_PART_BY_STACK, HS_PART_BY_PROCESS }, .by_count = 3
+        };
         struct hs_buf buf = HS_BUF_INIT;
         assert_int_equal(hs_report_write(&fx.p, &options, &buf), 0);
         assert_null(strchr(hs_buf_text(&buf), '\x1b'));
@@ -393,6 +398,52 @@ static void names_cannot_reach_the_terminal(void **state)
         assert_null(strstr(hs_buf_text(&buf), "\nfake"));
         hs_buf_deinit(&buf);
     }
+    fixture_deinit(&fx);
+}
+
+/* Each level lists the largest groups, and says how many more there are. */
+static void parts(void **state)
+{
+    (void)state;
+    struct fixture fx = fixture_new();
+    struct hs_report_options options = plain;
+    struct hs_buf buf = HS_BUF_INIT;
+    uint32_t main_ = fixture_call(&fx, HS_NODE_NONE, "main");
+    uint32_t load = fixture_call(&fx, main_, "load");
+    uint32_t parse = fixture_call(&fx, main_, "parse");
+    fixture_process(&fx, 1, "prog");
+    fixture_dump(&fx, 1);
+    fixture_sample(&fx, load, fixture_exact(7 * KIB, 7), fixture_exact(7 * KIB, 7),
+                   fixture_exact(7 * KIB, 7));
+    fixture_sample(&fx, parse, fixture_exact(3 * KIB, 3), fixture_exact(3 * KIB, 3),
+                   fixture_exact(3 * KIB, 3));
+    fixture_part(&fx, HS_PARTS_LIVE, load, "b", 12, fixture_exact(2 * KIB, 2));
+    fixture_part(&fx, HS_PARTS_LIVE, load, "a", 11, fixture_exact(4 * KIB, 4));
+    fixture_part(&fx, HS_PARTS_LIVE, load, "c", 13, fixture_exact(KIB, 1));
+    fixture_part(&fx, HS_PARTS_LIVE, parse, "a", 11, fixture_exact(KIB, 1));
+    fixture_part(&fx, HS_PARTS_LIVE, parse, "b", 12, fixture_exact(2 * KIB, 2));
+    options.form = HS_REPORT_BY;
+    options.top_count = 2;
+    options.by =
+        (struct hs_part_groups){ .by = { HS_PART_BY_THREAD, HS_PART_BY_STACK }, .by_count = 2 };
+    assert_int_equal(hs_report_write(&fx.p, &options, &buf), 0);
+    const char *want = "Live memory by thread, then by stack\n"
+                       "                      objects   \n"
+                       "  5.00 KiB   50.0 %         5   a (tid 11)\n"
+                       "  4.00 KiB   40.0 %         4     load < main\n"
+                       "  1.00 KiB   10.0 %         1     parse < main\n"
+                       "  4.00 KiB   40.0 %         4   b (tid 12)\n"
+                       "  2.00 KiB   20.0 %         2     load < main\n"
+                       "  2.00 KiB   20.0 %         2     parse < main\n"
+                       "  1.00 KiB   10.0 %         1   … 1 more\n";
+    const char *got = strstr(hs_buf_text(&buf), "Live memory by");
+    assert_non_null(got);
+    assert_string_equal(got, want);
+    hs_buf_deinit(&buf);
+    /* A file of another format. */
+    fx.p.dumps[0].has_parts = false;
+    assert_int_equal(hs_report_write(&fx.p, &options, &buf), -ENODATA);
+    hs_buf_deinit(&buf);
     fixture_deinit(&fx);
 }
 
@@ -574,6 +625,7 @@ int main(void)
         cmocka_unit_test(losses_of_data_and_of_frames),
         cmocka_unit_test(lines_fit_down_to_40_columns),
         cmocka_unit_test(names_cannot_reach_the_terminal),
+        cmocka_unit_test(parts),
         cmocka_unit_test(deep_tree_in_json),
         cmocka_unit_test(empty_and_several),
         cmocka_unit_test(processes_of_one_program_are_summed_up),

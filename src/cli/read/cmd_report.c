@@ -29,12 +29,41 @@
 struct report_args {
     unsigned view;
     bool is_tree, is_json, is_health, is_rss;
-    const char *top, *frames, *base, *snapshot;
+    const char *top, *frames, *base, *snapshot, *by;
     uint64_t pid;
     uint64_t columns;
     struct hs_opt_list heaps;
     struct hs_heap_patterns heap_patterns;
 };
+
+/* --by: how parts are grouped. */
+static int parse_by(const struct hs_opts_spec *spec, const struct report_args *args,
+                    struct hs_report_options *options)
+{
+    const char *bad;
+    if (!args->by) {
+        return 0;
+    }
+    if (args->is_tree || args->is_health || args->is_rss) {
+        return hs_args_fail(spec, "--by cannot be shown together with %s",
+                            args->is_tree     ? "--tree"
+                            : args->is_health ? "--health"
+                                              : "--rss");
+    }
+    if (options->view == HS_VIEW_ALLOC_SPACE || options->view == HS_VIEW_ALLOC_OBJECTS) {
+        return hs_args_fail(spec,
+                            "--by needs --view space, objects or peak: which thread allocated "
+                            "what was freed is not recorded");
+    }
+    if (hs_part_by_parse(args->by, &options->by, &bad) < 0) {
+        return hs_args_fail(spec,
+                            "--by: '%.*s' is not one of process, heap, thread, age, stack, or is "
+                            "given twice",
+                            (int)strcspn(bad, ","), bad);
+    }
+    options->form = args->is_json ? options->form : HS_REPORT_BY;
+    return 0;
+}
 
 /* A number, or "all". */
 static int parse_count(const struct hs_opts_spec *spec, const char *option, const char *text,
@@ -98,7 +127,7 @@ static int fill_options(const struct hs_opts_spec *spec, struct report_args *arg
     if (status == 0 && args->frames) {
         status = parse_count(spec, "--frames", args->frames, &options->frame_count);
     }
-    return status;
+    return status ? status : parse_by(spec, args, options);
 }
 
 struct output {
@@ -127,6 +156,14 @@ static int run_report(const char *path, struct hs_report_options *options)
      * its reason. */
     int status =
         hs_profile_file_load_view(path, &options->select, options->view, &profile, &view, &reason);
+    if (status == 0 && options->by.by_count > 0 &&
+        hs_part_groups_check(profile, &options->select, hs_views[view].quantity) == -ENODATA) {
+        hs_message(
+            "%s: --by needs a trace of this version of heapscope: in this file, no thread and "
+            "age is recorded for what %s",
+            path, view == HS_VIEW_PEAK ? "lived at the peak" : "lives");
+        status = HS_EXIT_STATUS_FAILED;
+    }
     if (status == 0) {
         options->file = path;
         status = write_report(profile, options);
@@ -139,9 +176,10 @@ static int run_report(const char *path, struct hs_report_options *options)
 static int run_compare(const struct hs_opts_spec *spec, const char *path,
                        const struct report_args *args, const struct hs_report_options *options)
 {
-    if (args->is_health || args->frames || (args->is_tree && args->is_json)) {
+    if (args->is_health || args->frames || args->by || (args->is_tree && args->is_json)) {
         return hs_args_fail(spec, "--base cannot be shown together with %s",
                             args->is_health ? "--health"
+                            : args->by      ? "--by"
                             : args->frames  ? "--frames"
                                             : "--tree and --json at once");
     }
@@ -191,6 +229,9 @@ int hs_cmd_report(int argc, char **argv)
         HS_OPT_FLAG(0, "rss", &args.is_rss,
                     "show what the resident memory consists of: blocks, free memory of malloc's,\n"
                     "stacks, code, files and other mappings"),
+        HS_OPT_STRING(0, "by", "LIST", &args.by,
+                      "divide the memory by each of these in turn: process, heap, thread, age,\n"
+                      "stack; such as thread,stack or stack,age"),
         HS_OPT_FLAG(0, "health", &args.is_health,
                     "show the counters of everything that can be missing from the profile"),
         HS_OPT_FLAG(0, "json", &args.is_json, "print JSON, with all figures and without rounding"),

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* The limit of parts: so that they take about as much room in a file as stacks and threads do. */
 #define PARTS_MIN      1024U
@@ -46,7 +45,8 @@ static size_t parts_max(const struct hs_record_scan *scan, const struct hs_snaps
 
 static bool are_equal(const struct hs_estimate *a, const struct hs_estimate *b)
 {
-    return memcmp(a, b, sizeof(*a)) == 0;
+    return a->bytes == b->bytes && a->count == b->count && a->bytes_var == b->bytes_var &&
+           a->count_var == b->count_var;
 }
 
 /* In which of the scan's tables the parts of a stack's peak are: the snapshot may have put what is

@@ -231,7 +231,7 @@ static int copy_threads(const struct hs_region *region, const struct hs_estimate
     if (is_listed) {
         snap->threads = calloc(find_listed(live, count, snap, is_listed), sizeof(*snap->threads));
     }
-    r = snap->threads ? 0 : -ENOMEM;
+    r = is_listed && snap->threads ? 0 : -ENOMEM;
     for (uint32_t i = 0; r == 0 && i < count; i++) {
         if (is_listed[i]) {
             struct hs_snap_thread *thread = &snap->threads[snap->thread_count++];

@@ -47,7 +47,6 @@ struct folder {
     /* Each heap is folded by itself. */
     /* for each node of the profile, the node of the tree; HS_NODE_NONE: not reached */
     uint32_t *node_of;
-    uint32_t *node_of_sample; /* by position among the samples of the selected dumps */
 };
 
 /* Heaps whose stacks have one root in the tree. */
@@ -196,7 +195,7 @@ static int fold_group(struct folder *folder, const struct hs_selection *selectio
         for (uint32_t i = 0; i < dump->samples_n; i++, at++) {
             const struct hs_profile_sample *sample = &p->samples[dump->sample_first + i];
             if (group_of[sample->heap] == group->number) {
-                folder->node_of_sample[at] = folder->node_of[sample->node];
+                folder->agg->sample_nodes[at] = folder->node_of[sample->node];
             }
         }
     }
@@ -245,10 +244,10 @@ static int fold_nodes(struct folder *folder, const struct hs_selection *selectio
         sample_count += p->dumps[selection->dumps[d]].samples_n;
     }
     folder->node_of = calloc(p->node_count + 1u, sizeof(*folder->node_of));
-    folder->node_of_sample = calloc(sample_count + 1, sizeof(*folder->node_of_sample));
+    folder->agg->sample_nodes = calloc(sample_count + 1, sizeof(uint32_t));
     folder->agg->malloc_nodes = calloc(p->node_count + 1u, sizeof(uint32_t));
     folder->agg->mmap_nodes = calloc(p->node_count + 1u, sizeof(uint32_t));
-    return folder->node_of && folder->node_of_sample && folder->agg->malloc_nodes &&
+    return folder->node_of && folder->agg->sample_nodes && folder->agg->malloc_nodes &&
                    folder->agg->mmap_nodes
                ? fold_groups(folder, selection)
                : -ENOMEM;
@@ -270,7 +269,7 @@ static int add_samples(struct folder *folder, const struct hs_selection *selecti
     for (uint32_t d = 0; d < selection->dump_count && err == 0; d++) {
         const struct hs_profile_dump *dump = &p->dumps[selection->dumps[d]];
         for (uint32_t i = 0; i < dump->samples_n; i++) {
-            self_of[folder->node_of_sample[at++]] = 1;
+            self_of[folder->agg->sample_nodes[at++]] = 1;
         }
     }
     at = 0;
@@ -285,7 +284,7 @@ static int add_samples(struct folder *folder, const struct hs_selection *selecti
         const struct hs_profile_dump *dump = &p->dumps[selection->dumps[d]];
         for (uint32_t i = 0; i < dump->samples_n; i++) {
             const struct hs_profile_sample *sample = &p->samples[dump->sample_first + i];
-            uint32_t node = folder->node_of_sample[at++];
+            uint32_t node = folder->agg->sample_nodes[at++];
             struct hs_agg_self *self = &agg->selves[self_of[node] - 1];
             self->node = node;
             const struct hs_amount parts[HS_QUANTITY_N] = {
@@ -322,7 +321,6 @@ int hs_agg_build(const struct hs_selection *selection, bool is_by_line, struct h
     hs_intern_deinit(&folder.function_ids);
     hs_intern_deinit(&folder.node_ids);
     free(folder.node_of);
-    free(folder.node_of_sample);
     if (err < 0) {
         hs_agg_deinit(&agg);
         return err;
@@ -359,6 +357,7 @@ void hs_agg_deinit(struct hs_agg *agg)
     free(agg->nodes);
     free(agg->malloc_nodes);
     free(agg->mmap_nodes);
+    free(agg->sample_nodes);
     free(agg->selves);
     *agg = (struct hs_agg){ 0 };
 }

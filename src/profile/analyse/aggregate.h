@@ -113,6 +113,9 @@ struct hs_agg {
      * such stack is selected. */
     uint32_t *malloc_nodes;
     uint32_t *mmap_nodes; /* the same of the heap mmap */
+    /* By position among the samples of the selected dumps, dump after dump: the node where the
+     * sample's stack ends. */
+    uint32_t *sample_nodes;
     struct hs_agg_self *selves;
     uint32_t self_count;
 };

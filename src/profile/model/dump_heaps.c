@@ -228,6 +228,21 @@ static void keep_samples(const struct hs_profile *p, struct hs_profile_dump *dum
     dump->aside_n = kept - kept_counted;
 }
 
+static void keep_parts(const struct hs_profile *p, struct hs_profile_dump *dump,
+                       const bool *is_chosen)
+{
+    for (unsigned view = 0; view < HS_PART_VIEWS && dump->has_parts; view++) {
+        struct hs_profile_part *parts = p->parts + dump->part_first[view];
+        uint32_t kept = 0;
+        for (uint32_t i = 0; i < dump->parts_n[view]; i++) {
+            if (is_chosen[parts[i].heap]) {
+                parts[kept++] = parts[i];
+            }
+        }
+        dump->parts_n[view] = kept;
+    }
+}
+
 void hs_profile_keep_heaps(struct hs_profile *p, const bool *is_chosen)
 {
     for (uint32_t i = 0; i < p->dump_count; i++) {
@@ -241,6 +256,7 @@ void hs_profile_keep_heaps(struct hs_profile *p, const bool *is_chosen)
             }
         }
         keep_samples(p, dump, is_chosen);
+        keep_parts(p, dump, is_chosen);
         dump->heaps_n = kept;
     }
 }

@@ -130,6 +130,9 @@ static void set_threads(struct hs_load *load, struct hs_load_process *process,
                 dump->start_mono_ns, hs_saturate_multiply_unsigned(from->start_ms, 1000000)),
             .live = get_amount(from->live, narrowest_bytes),
         };
+        if (from->has_id) {
+            hs_load_parts_name(load, &process->parts, from->id, from->tid, from->name);
+        }
     }
 }
 

@@ -24,6 +24,7 @@ struct part {
 struct row_parts {
     struct part *items;
     uint32_t count;
+    bool is_same; /* as those of what lives */
 };
 
 struct thread {
@@ -65,27 +66,45 @@ static int reserve(void *array_address, size_t *capacity, size_t count, size_t e
     return r;
 }
 
+static int name_thread(struct hs_load *load, struct hs_load_parts *parts, uint32_t id, uint32_t tid,
+                       const char *name)
+{
+    if (id >= THREADS_MAX) {
+        return 0;
+    }
+    int r = reserve(&parts->threads, &parts->thread_capacity, (size_t)id + 1,
+                    sizeof(parts->threads[0]));
+    if (r == 0) {
+        parts->threads[id] =
+            (struct thread){ tid, name ? hs_builder_string(load->builder, name) : 0 };
+    }
+    return r;
+}
+
 static int name_threads(struct hs_load *load, struct hs_load_parts *parts,
                         const Hs__Pb__HsParts *packet)
 {
     int r = 0;
     for (size_t i = 0; i < packet->n_thread_id && r == 0; i++) {
-        uint32_t id = packet->thread_id[i];
-        if (id >= THREADS_MAX) {
-            continue;
-        }
-        r = reserve(&parts->threads, &parts->thread_capacity, (size_t)id + 1,
-                    sizeof(parts->threads[0]));
-        if (r == 0) {
-            parts->threads[id] = (struct thread){
-                .tid = i < packet->n_thread_tid ? packet->thread_tid[i] : 0,
-                .name = i < packet->n_thread_name
-                            ? hs_builder_string(load->builder, packet->thread_name[i])
-                            : 0,
-            };
-        }
+        r = name_thread(load, parts, packet->thread_id[i],
+                        i < packet->n_thread_tid ? packet->thread_tid[i] : 0,
+                        i < packet->n_thread_name ? packet->thread_name[i] : NULL);
     }
     return r;
+}
+
+static struct hs_load_parts *make(struct hs_load *load, struct hs_load_parts **parts)
+{
+    *parts = *parts ? *parts : calloc(1, sizeof(**parts));
+    load->err = load->err == 0 && !*parts ? -ENOMEM : load->err;
+    return *parts;
+}
+
+void hs_load_parts_name(struct hs_load *load, struct hs_load_parts **parts, uint32_t id,
+                        uint32_t tid, const char *name)
+{
+    int r = make(load, parts) ? name_thread(load, *parts, id, tid, name) : 0;
+    load->err = load->err ? load->err : r;
 }
 
 static double get_var(const uint32_t *column, size_t count, size_t i)
@@ -93,12 +112,13 @@ static double get_var(const uint32_t *column, size_t count, size_t i)
     return i < count ? hs_load_var(column[i]) : 0;
 }
 
-static struct part get_part(const Hs__Pb__HsParts *packet, size_t i)
+/* *thread: of the part before; becomes that of this one. */
+static struct part get_part(const Hs__Pb__HsParts *packet, size_t i, int64_t *thread)
 {
-    uint32_t thread = i < packet->n_thread ? packet->thread[i] : 0;
+    *thread += i < packet->n_thread_delta ? packet->thread_delta[i] : 0;
     uint32_t age_class = i < packet->n_age_class ? packet->age_class[i] : 0;
     return (struct part){
-        .thread_id = thread < HS_PART_OTHERS ? (uint16_t)thread : HS_PART_OTHERS,
+        .thread_id = *thread >= 0 && *thread < HS_PART_OTHERS ? (uint16_t)*thread : HS_PART_OTHERS,
         .age_class = age_class < HS_AGE_CLASSES ? (uint16_t)age_class : HS_PART_OTHERS,
         .bytes = i < packet->n_bytes ? (double)packet->bytes[i] : 0,
         .count = i < packet->n_count_fx
@@ -129,8 +149,9 @@ static int set_row(struct hs_load_parts *parts, enum hs_part_view view, size_t r
     if (!out->items) {
         return -ENOMEM;
     }
+    int64_t thread = 0;
     for (uint32_t i = 0; i < count; i++) {
-        out->items[i] = get_part(packet, first + i);
+        out->items[i] = get_part(packet, first + i, &thread);
     }
     out->count = count;
     parts->part_count += count;
@@ -140,8 +161,8 @@ static int set_row(struct hs_load_parts *parts, enum hs_part_view view, size_t r
 /* How many elements the longest column has. */
 static size_t longest(const Hs__Pb__HsParts *packet)
 {
-    const size_t counts[] = { packet->n_thread,   packet->n_age_class, packet->n_bytes,
-                              packet->n_count_fx, packet->n_bytes_var, packet->n_count_var };
+    const size_t counts[] = { packet->n_thread_delta, packet->n_age_class, packet->n_bytes,
+                              packet->n_count_fx,     packet->n_bytes_var, packet->n_count_var };
     size_t most = packet->n_part_count; /* all columns of the parts may be absent */
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
         most = counts[i] > most ? counts[i] : most;
@@ -149,23 +170,39 @@ static size_t longest(const Hs__Pb__HsParts *packet)
     return most;
 }
 
+/* The index of the row of a callstack; SIZE_MAX: it has none. *iid: of the callstack before. */
+static size_t find_row(const struct hs_load_row_table *table, int64_t *iid, int64_t delta,
+                       uint32_t heap)
+{
+    *iid = (int64_t)((uint64_t)*iid + (uint64_t)delta);
+    const struct hs_load_row *row =
+        hs_intern_elem(table->ids, (void *)(uintptr_t)table->rows, sizeof(*row),
+                       (struct hs_intern_key){ .hi = heap, .lo = (uint64_t)*iid });
+    return row ? (size_t)(row - table->rows) : SIZE_MAX;
+}
+
 static int set_rows(struct hs_load_parts *parts, const struct hs_load_row_table *table,
                     const Hs__Pb__HsParts *packet)
 {
     enum hs_part_view view = packet->is_peak ? HS_PARTS_PEAK : HS_PARTS_LIVE;
     size_t at = 0, end = longest(packet);
-    int64_t iid = 0;
+    int64_t iid = 0, same_iid = 0;
     int r = 0;
     for (size_t i = 0; i < packet->n_callstack_iid_delta && r == 0; i++) {
-        iid = (int64_t)((uint64_t)iid + (uint64_t)packet->callstack_iid_delta[i]);
         uint32_t heap = i < packet->n_heap ? packet->heap[i] : 0;
         uint32_t count = i < packet->n_part_count ? packet->part_count[i] : 0;
-        const struct hs_load_row *row =
-            hs_intern_elem(table->ids, (void *)(uintptr_t)table->rows, sizeof(*row),
-                           (struct hs_intern_key){ .hi = heap, .lo = (uint64_t)iid });
+        size_t row = find_row(table, &iid, packet->callstack_iid_delta[i], heap);
         count = count <= end - at ? count : (uint32_t)(end - at);
-        r = row ? set_row(parts, view, (size_t)(row - table->rows), packet, at, count) : 0;
+        r = row != SIZE_MAX ? set_row(parts, view, row, packet, at, count) : 0;
         at += count;
+    }
+    for (size_t i = 0; i < packet->n_same_iid_delta && r == 0 && view == HS_PARTS_PEAK; i++) {
+        uint32_t heap = i < packet->n_same_heap ? packet->same_heap[i] : 0;
+        size_t row = find_row(table, &same_iid, packet->same_iid_delta[i], heap);
+        r = row != SIZE_MAX ? set_row(parts, view, row, packet, 0, 0) : 0;
+        if (row != SIZE_MAX && r == 0) {
+            parts->rows[view][row].is_same = true;
+        }
     }
     return r;
 }
@@ -173,8 +210,7 @@ static int set_rows(struct hs_load_parts *parts, const struct hs_load_row_table 
 void hs_load_parts_set(struct hs_load *load, struct hs_load_parts **parts,
                        const struct hs_load_row_table *table, const Hs__Pb__HsParts *packet)
 {
-    *parts = *parts ? *parts : calloc(1, sizeof(**parts));
-    int r = *parts ? name_threads(load, *parts, packet) : -ENOMEM;
+    int r = make(load, parts) ? name_threads(load, *parts, packet) : -ENOMEM;
     r = r == 0 ? set_rows(*parts, table, packet) : r;
     load->err = load->err ? load->err : r;
 }
@@ -225,6 +261,15 @@ static size_t give_row(const struct hs_load_parts *parts, const struct row_parts
     return from->count;
 }
 
+/* The parts of a row, in one view; of the peak, maybe those of what lives. */
+static const struct row_parts *parts_of(const struct hs_load_parts *parts, enum hs_part_view view,
+                                        size_t row)
+{
+    static const struct row_parts none = { .items = NULL };
+    const struct row_parts *own = row < parts->row_capacity[view] ? &parts->rows[view][row] : &none;
+    return own->is_same ? parts_of(parts, HS_PARTS_LIVE, row) : own;
+}
+
 void hs_load_parts_give(struct hs_load *load, const struct hs_load_parts *parts,
                         const struct hs_load_row_table *table,
                         const struct hs_load_heap_list *heaps, uint64_t narrowest_bytes,
@@ -233,11 +278,12 @@ void hs_load_parts_give(struct hs_load *load, const struct hs_load_parts *parts,
     struct hs_profile_part *out = parts ? malloc((parts->part_count + 1) * sizeof(out[0])) : NULL;
     for (unsigned view = 0; out && view < HS_PART_VIEWS; view++) {
         size_t count = 0;
-        for (uint32_t i = 0; i < table->ids->ids.count && i < parts->row_capacity[view]; i++) {
+        for (uint32_t i = 0; i < table->ids->ids.count; i++) {
             const struct hs_load_row *row = &table->rows[i];
-            count += give_row(
-                parts, &parts->rows[view][i], row, view == HS_PARTS_PEAK ? &row->peak : &row->live,
-                hs_load_heaps_narrowest(heaps, row->heap, narrowest_bytes), &out[count]);
+            count +=
+                give_row(parts, parts_of(parts, view, i), row,
+                         view == HS_PARTS_PEAK ? &row->peak : &row->live,
+                         hs_load_heaps_narrowest(heaps, row->heap, narrowest_bytes), &out[count]);
         }
         hs_builder_dump_parts(load->builder, dump, view, out, count);
     }

@@ -23,6 +23,9 @@ struct hs_load_row_table {
     const struct hs_load_row *rows;
 };
 
+/* Says what the thread with this id is called. */
+void hs_load_parts_name(struct hs_load *load, struct hs_load_parts **parts, uint32_t id,
+                        uint32_t tid, const char *name);
 /* Takes what a packet says of the parts of callstacks that have rows. */
 void hs_load_parts_set(struct hs_load *load, struct hs_load_parts **parts,
                        const struct hs_load_row_table *table, const Hs__Pb__HsParts *packet);

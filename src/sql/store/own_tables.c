@@ -8,7 +8,8 @@
 #include <string.h>
 
 #include "profile/model/dump_heaps.h"
-#include "profile/model/margin.h"
+#include "sql/store/own_figures.h"
+#include "sql/store/own_ledgers.h"
 #include "trace/snapshot.h"
 #include "util/saturate.h"
 
@@ -23,35 +24,6 @@ static int64_t null_if_0(uint64_t value)
     return value == 0 ? HS_ROWS_NULL : (int64_t)value;
 }
 
-struct figures {
-    int64_t bytes, count, bytes_low, bytes_high, count_low, count_high;
-};
-
-/* An interval of 0 means that the sampling is unknown, so the confidence interval is unknown,
- * too. */
-static struct figures figures_of(const struct hs_amount *amount, uint64_t interval_bytes,
-                                 bool is_known)
-{
-    if (!is_known) {
-        return (struct figures){ HS_ROWS_NULL, HS_ROWS_NULL, HS_ROWS_NULL,
-                                 HS_ROWS_NULL, HS_ROWS_NULL, HS_ROWS_NULL };
-    }
-    struct hs_figure bytes = hs_figure_of(amount, false), count = hs_figure_of(amount, true);
-    struct hs_margin of_bytes = hs_margin_of(&bytes), of_count = hs_margin_of(&count);
-    bool has_ends = interval_bytes > 0;
-    return (struct figures){
-        .bytes = hs_rows_real(amount->bytes),
-        .count = hs_rows_real(amount->count),
-        .bytes_low = has_ends ? hs_rows_real(amount->bytes - of_bytes.below) : HS_ROWS_NULL,
-        .bytes_high = has_ends ? hs_rows_real(amount->bytes + of_bytes.above) : HS_ROWS_NULL,
-        .count_low = has_ends ? hs_rows_real(amount->count - of_count.below) : HS_ROWS_NULL,
-        .count_high = has_ends ? hs_rows_real(amount->count + of_count.above) : HS_ROWS_NULL,
-    };
-}
-
-#define FIGURE_CELLS(s)                                                                            \
-    (s).bytes, (s).count, (s).bytes_low, (s).bytes_high, (s).count_low, (s).count_high
-
 /* How many samples some of the heaps have is not known. */
 static int64_t sample_count_of(const struct hs_profile_dump *d)
 {
@@ -62,15 +34,15 @@ static void add_dumps(struct hs_sql_store *store, const struct hs_profile *p)
 {
     for (uint32_t i = 0; i < p->dump_count && store->err == 0; i++) {
         const struct hs_profile_dump *d = &p->dumps[i];
-        struct figures live = figures_of(&d->live, d->interval_bytes, true),
-                       alloc = figures_of(&d->alloc, d->interval_bytes, true),
-                       peak = figures_of(&d->peak, d->interval_bytes, d->has_peak);
+        struct hs_own_figures live = hs_own_figures_of(&d->live, d->interval_bytes, true),
+                              alloc = hs_own_figures_of(&d->alloc, d->interval_bytes, true),
+                              peak = hs_own_figures_of(&d->peak, d->interval_bytes, d->has_peak);
         HS_SQL_ADD(store, HS_SQL_OWN_DUMPS, d->process, d->index, d->is_final, (int64_t)d->start_ns,
                    (int64_t)d->time_ns, null_if_0(d->peak_time_ns), (int64_t)d->interval_bytes,
                    (int64_t)d->orig_interval_bytes, null_if_0(d->rss_bytes),
                    null_if_0(d->rss_peak_bytes), null_if_0(d->rss_start_bytes), d->has_peak,
-                   d->has_scaled_counts, FIGURE_CELLS(live), FIGURE_CELLS(alloc),
-                   FIGURE_CELLS(peak), sample_count_of(d), (int64_t)d->free_count,
+                   d->has_scaled_counts, HS_OWN_FIGURE_CELLS(live), HS_OWN_FIGURE_CELLS(alloc),
+                   HS_OWN_FIGURE_CELLS(peak), sample_count_of(d), (int64_t)d->free_count,
                    (int64_t)d->replay_count, (int64_t)d->walk_count, null_if_0(d->region_bytes),
                    d->has_samples, d->is_incomplete, text_of(store, p, d->name));
     }
@@ -83,19 +55,21 @@ static void add_heaps(struct hs_sql_store *store, const struct hs_profile *p)
         for (uint32_t k = 0; k < d->heaps_n; k++) {
             const struct hs_profile_dump_heap *heap = &p->dump_heaps[d->heap_first + k];
             bool is_known = !heap->is_left_out;
-            struct figures live = figures_of(&heap->live, heap->interval_bytes, is_known),
-                           alloc = figures_of(&heap->alloc, heap->interval_bytes, is_known),
-                           peak = figures_of(&heap->peak, heap->interval_bytes,
-                                             heap->has_peak && is_known);
-            HS_SQL_ADD(store, HS_SQL_OWN_HEAPS, i, text_of(store, p, p->heaps[heap->heap]),
-                       heap->is_carved, heap->is_counted,
-                       heap->parent == HS_PROFILE_NO_HEAP
-                           ? HS_ROWS_NULL
-                           : text_of(store, p, p->heaps[heap->parent]),
-                       heap->has_own_samples, heap->is_left_out,
-                       null_if_0(is_known ? heap->interval_bytes : 0),
-                       heap->has_peak ? null_if_0(heap->peak_time_ns) : HS_ROWS_NULL,
-                       FIGURE_CELLS(live), FIGURE_CELLS(alloc), FIGURE_CELLS(peak));
+            struct hs_own_figures live = hs_own_figures_of(&heap->live, heap->interval_bytes,
+                                                           is_known),
+                                  alloc = hs_own_figures_of(&heap->alloc, heap->interval_bytes,
+                                                            is_known),
+                                  peak = hs_own_figures_of(&heap->peak, heap->interval_bytes,
+                                                           heap->has_peak && is_known);
+            HS_SQL_ADD(
+                store, HS_SQL_OWN_HEAPS, i, text_of(store, p, p->heaps[heap->heap]),
+                heap->is_carved, heap->is_counted,
+                heap->parent == HS_PROFILE_NO_HEAP ? HS_ROWS_NULL
+                                                   : text_of(store, p, p->heaps[heap->parent]),
+                heap->has_own_samples, heap->is_left_out,
+                null_if_0(is_known ? heap->interval_bytes : 0),
+                heap->has_peak ? null_if_0(heap->peak_time_ns) : HS_ROWS_NULL,
+                HS_OWN_FIGURE_CELLS(live), HS_OWN_FIGURE_CELLS(alloc), HS_OWN_FIGURE_CELLS(peak));
         }
     }
 }
@@ -114,7 +88,7 @@ struct hs_own_tables {
     uint32_t node;         /* the node whose row was read last */
     /* The row of samples that was read last. */
     uint32_t row, dump;
-    struct figures sixes[3];
+    struct hs_own_figures sixes[3];
     bool has_six[3];
 };
 
@@ -153,11 +127,6 @@ static uint32_t index_of(const uint32_t *firsts, uint32_t count, uint32_t row)
 }
 
 /* The row of a stack, which is that of its innermost function. */
-static uint32_t row_of_node(const struct hs_own_tables *own, uint32_t node)
-{
-    return own->node_rows[node + 1] - 1;
-}
-
 static int64_t node_cell(void *ctx, uint32_t row, uint32_t cell)
 {
     struct hs_own_tables *own = ctx;
@@ -175,9 +144,10 @@ static int64_t node_cell(void *ctx, uint32_t row, uint32_t cell)
                               : &none;
     switch ((enum node_cell)cell) {
     case NODE_PARENT:
-        return inlined > 0                    ? (int64_t)row - 1
-               : node->parent == HS_NODE_NONE ? HS_ROWS_NULL
-                                              : (int64_t)row_of_node(own, node->parent);
+        return inlined > 0 ? (int64_t)row - 1
+               : node->parent == HS_NODE_NONE
+                   ? HS_ROWS_NULL
+                   : (int64_t)hs_own_row_of_node(own->node_rows, node->parent);
     case NODE_DEPTH:
         return (int64_t)own->node_depths[own->node] + inlined;
     case NODE_IS_INLINED:
@@ -217,13 +187,13 @@ static int64_t figure_cell(struct hs_own_tables *own, const struct hs_profile_du
                            const struct hs_profile_sample *s, uint32_t cell)
 {
     uint32_t which = cell / 6;
-    struct figures *figures = &own->sixes[which];
+    struct hs_own_figures *figures = &own->sixes[which];
     if (!own->has_six[which]) {
         const struct hs_amount *amounts[] = { &s->alloc, &s->live, &s->peak };
-        *figures = figures_of(amounts[which], d->interval_bytes, which != 2 || d->has_peak);
+        *figures = hs_own_figures_of(amounts[which], d->interval_bytes, which != 2 || d->has_peak);
         own->has_six[which] = true;
     }
-    const int64_t cells[] = { FIGURE_CELLS(*figures) };
+    const int64_t cells[] = { HS_OWN_FIGURE_CELLS(*figures) };
     return cells[cell % 6];
 }
 
@@ -245,7 +215,7 @@ static int64_t sample_cell(void *ctx, uint32_t row, uint32_t cell)
     case SAMPLE_DUMP:
         return own->dump;
     case SAMPLE_NODE:
-        return row_of_node(own, s->node);
+        return hs_own_row_of_node(own->node_rows, s->node);
     case SAMPLE_HEAP:
         return own->texts[p->heaps[s->heap]];
     case SAMPLE_IS_CARVED:
@@ -346,9 +316,11 @@ static void add_threads_losses_changes(struct hs_sql_store *store, const struct 
         const struct hs_profile_thread *thread = &p->threads[i];
         uint32_t last = p->processes[thread->process].last_dump;
         uint64_t interval_bytes = last < p->dump_count ? p->dumps[last].interval_bytes : 0;
-        struct figures live = figures_of(&thread->live, interval_bytes, !p->has_removed_heaps);
+        struct hs_own_figures live =
+            hs_own_figures_of(&thread->live, interval_bytes, !p->has_removed_heaps);
         HS_SQL_ADD(store, HS_SQL_OWN_THREADS, thread->process, thread->tid,
-                   text_of(store, p, thread->name), (int64_t)thread->start_ns, FIGURE_CELLS(live));
+                   text_of(store, p, thread->name), (int64_t)thread->start_ns,
+                   HS_OWN_FIGURE_CELLS(live));
     }
     for (uint32_t i = 0; i < p->loss_count; i++) {
         const struct hs_profile_loss *loss = &p->losses[i];
@@ -367,88 +339,6 @@ static void add_threads_losses_changes(struct hs_sql_store *store, const struct 
     }
 }
 
-static void add_ledger(struct hs_sql_store *store, const struct hs_profile *p, uint32_t dump,
-                       uint32_t idx, bool is_rss_peak)
-{
-    if (idx == 0 || idx > p->ledger_count) {
-        return;
-    }
-    const struct hs_profile_ledger *ledger = &p->ledgers[idx - 1];
-    int64_t changed_bytes = (int64_t)ledger->rss_bytes;
-    for (uint32_t i = 0; i < ledger->lines_n; i++) {
-        const struct hs_profile_ledger_line *line = &p->ledger_lines[ledger->line_first + i];
-        const struct hs_ledger_blocks *blocks = &line->blocks;
-        struct hs_ledger_ends ends = hs_ledger_blocks_ends(blocks, line->rss_bytes);
-        bool has_blocks = blocks->bytes > 0 || blocks->weight_bytes > 0;
-        HS_SQL_ADD(store, HS_SQL_OWN_LEDGER, dump, is_rss_peak, (int64_t)ledger->time_ns,
-                   hs_sql_store_str(store, hs_ledger_kind_key(line->kind)),
-                   text_of(store, p, line->name), (int64_t)line->count, (int64_t)line->size_bytes,
-                   (int64_t)line->rss_bytes, (int64_t)line->pss_bytes, (int64_t)line->swap_bytes,
-                   hs_ledger_is_explained(line->kind, line->name != 0),
-                   has_blocks ? hs_rows_real(hs_ledger_blocks_figure(blocks, line->rss_bytes).value)
-                              : HS_ROWS_NULL,
-                   has_blocks ? hs_rows_real(ends.low_bytes) : HS_ROWS_NULL,
-                   has_blocks ? hs_rows_real(ends.high_bytes) : HS_ROWS_NULL,
-                   blocks->used_bytes > 0 ? (int64_t)blocks->used_bytes : HS_ROWS_NULL,
-                   (int64_t)line->rss_margin_bytes);
-        changed_bytes = hs_saturate_subtract(changed_bytes, (int64_t)line->rss_bytes);
-    }
-    if (changed_bytes != 0) {
-        HS_SQL_ADD(store, HS_SQL_OWN_LEDGER, dump, is_rss_peak, (int64_t)ledger->time_ns,
-                   hs_sql_store_str(store, "changed"), text_of(store, p, 0), 0, 0, changed_bytes, 0,
-                   0, false, HS_ROWS_NULL, HS_ROWS_NULL, HS_ROWS_NULL, HS_ROWS_NULL, 0);
-    }
-}
-
-static void add_ledgers(struct hs_sql_store *store, const struct hs_profile *p)
-{
-    for (uint32_t i = 0; i < p->dump_count; i++) {
-        add_ledger(store, p, i, p->dumps[i].ledger, false);
-        add_ledger(store, p, i, p->dumps[i].rss_peak_ledger, true);
-    }
-}
-
-/* Needs the numbers of the nodes' rows. */
-static void add_mapped(struct hs_sql_store *store, const struct hs_own_tables *own, uint32_t dump,
-                       uint32_t idx, bool is_rss_peak)
-{
-    const struct hs_profile *p = own->profile;
-    if (idx == 0 || idx > p->ledger_count) {
-        return;
-    }
-    const struct hs_profile_ledger *ledger = &p->ledgers[idx - 1];
-    for (uint32_t i = 0; i < ledger->stacks_n; i++) {
-        const struct hs_profile_mapped_stack *stack = &p->mapped_stacks[ledger->stack_first + i];
-        HS_SQL_ADD(store, HS_SQL_OWN_MAPPED, dump, is_rss_peak, (int64_t)ledger->time_ns,
-                   stack->node < p->node_count ? (int64_t)row_of_node(own, stack->node)
-                                               : HS_ROWS_NULL,
-                   (int64_t)stack->count, (int64_t)stack->size_bytes, (int64_t)stack->rss_bytes,
-                   (int64_t)stack->swap_bytes);
-    }
-}
-
-/* The same. */
-static void add_pins(struct hs_sql_store *store, const struct hs_own_tables *own)
-{
-    const struct hs_profile *p = own->profile;
-    for (uint32_t d = 0; d < p->dump_count; d++) {
-        uint32_t idx = p->dumps[d].pins;
-        for (uint32_t i = 0; idx > 0 && i < p->pins[idx - 1].stack_count; i++) {
-            const struct hs_profile_pins *pins = &p->pins[idx - 1];
-            const struct hs_profile_pin *pin = &pins->stacks[i];
-            HS_SQL_ADD(store, HS_SQL_OWN_PINS, d, (int64_t)pins->time_ns,
-                       pin->node < p->node_count ? (int64_t)row_of_node(own, pin->node)
-                                                 : HS_ROWS_NULL,
-                       (int64_t)pin->block_count, (int64_t)pin->block_bytes,
-                       (int64_t)pin->rounding_bytes, (int64_t)pin->sparse_page_bytes,
-                       (int64_t)pin->sparse_block_bytes, (int64_t)pin->gain.bytes,
-                       (int64_t)pin->gain.low_bytes, (int64_t)pin->gain.high_bytes,
-                       (int64_t)pin->set_gain.bytes, (int64_t)pin->set_gain.low_bytes,
-                       (int64_t)pin->set_gain.high_bytes, pins->is_exact);
-        }
-    }
-}
-
 struct hs_own_tables *hs_own_tables_new(struct hs_sql_store *store, struct hs_profile *profile)
 {
     struct hs_own_tables *own = calloc(1, sizeof(*own));
@@ -462,14 +352,10 @@ struct hs_own_tables *hs_own_tables_new(struct hs_sql_store *store, struct hs_pr
     add_dumps(store, profile);
     add_heaps(store, profile);
     add_threads_losses_changes(store, profile);
-    add_ledgers(store, profile);
     set_rows(store, own);
     if (store->err == 0) {
-        for (uint32_t i = 0; i < profile->dump_count; i++) {
-            add_mapped(store, own, i, profile->dumps[i].ledger, false);
-            add_mapped(store, own, i, profile->dumps[i].rss_peak_ledger, true);
-        }
-        add_pins(store, own);
+        hs_own_ledgers_add(store, profile, own->node_rows);
+        hs_own_parts_add(store, profile, own->node_rows);
     }
     return own;
 }

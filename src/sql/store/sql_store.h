@@ -52,6 +52,7 @@ enum hs_sql_table {
     HS_SQL_OWN_LEDGER,
     HS_SQL_OWN_MAPPED,
     HS_SQL_OWN_PINS,
+    HS_SQL_OWN_PARTS,
     HS_SQL_TABLES_N,
 };
 

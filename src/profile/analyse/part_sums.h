@@ -1,0 +1,76 @@
+/*
+ * Groups what the selected dumps contain by process, heap, thread, age and stack, in any order.
+ *
+ *     by thread, stack                      by stack, age
+ *       worker    30 MiB                      parse   40 MiB
+ *         parse     25 MiB                      1 h to 6 h   38 MiB
+ *         load       5 MiB                      under 1 s     2 MiB
+ *       main      15 MiB                      load     5 MiB
+ *         parse     15 MiB
+ *
+ * Parts of what was allocated since the start, and freed, are not known.
+ *
+ * Holds     groups are in the order in which they are shown: behind a group come those below it,
+ *           depth + 1, the largest first. Those below a group add up to it, and the outermost ones
+ *           to all parts of the selection.
+ * Threads   immutable once built.
+ * Fails     -ENOMEM; -ENODATA: a selected dump with figures has no parts.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "profile/analyse/aggregate.h"
+
+enum hs_part_by {
+    HS_PART_BY_PROCESS,
+    HS_PART_BY_HEAP,
+    HS_PART_BY_THREAD,
+    HS_PART_BY_AGE,
+    HS_PART_BY_STACK,
+    HS_PART_BY_N,
+};
+
+/* As in --by. */
+extern const char *const hs_part_by_names[HS_PART_BY_N];
+
+struct hs_part_group {
+    uint32_t depth; /* 0: grouped by the first of the keys */
+    uint64_t key;   /* what it is of, by kind: see hs_part_group_write() */
+    struct hs_amount amount;
+};
+
+struct hs_part_groups {
+    enum hs_part_by by[HS_PART_BY_N];
+    uint32_t by_count;
+    struct hs_part_group *groups;
+    uint32_t count;
+};
+
+/*
+ * Reads a list such as "thread,stack". 0; -EINVAL: a name is unknown, or occurs twice, and *ret_bad
+ * begins there.
+ */
+int hs_part_by_parse(const char *text, struct hs_part_groups *ret_groups, const char **ret_bad);
+
+/* Whether parts are known of the quantity, in the dumps that the specification selects: 0,
+ * -ENODATA, or as hs_select_dumps(). */
+int hs_part_groups_check(const struct hs_profile *profile, const struct hs_select_spec *spec,
+                         enum hs_quantity quantity);
+
+/* Groups the parts of the view's quantity by groups->by. Returns 0, or see Fails. */
+int hs_part_groups_build(const struct hs_selection *selection, const struct hs_agg *agg,
+                         enum hs_quantity quantity, struct hs_part_groups *groups);
+/* Frees the groups. */
+void hs_part_groups_deinit(struct hs_part_groups *groups);
+
+/* The node of agg where the stack of a group by stack ends. */
+static inline uint32_t hs_part_group_node(const struct hs_part_group *group)
+{
+    return (uint32_t)group->key;
+}
+
+/* Writes what a group is of, except for a group by stack: "worker (tid 4711)", "1 s to 10 s". */
+void hs_part_group_write(const struct hs_profile *p, enum hs_part_by by,
+                         const struct hs_part_group *group, struct hs_buf *buf);
