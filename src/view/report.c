@@ -157,12 +157,13 @@ int hs_report_write(const struct hs_profile *profile, const struct hs_report_opt
             hs_report_write_answer(&report);
             hs_report_write_heaps(&report);
             hs_report_write_processes(&report);
+            err = hs_report_write_threads(&report);
         }
         if (options->form == HS_REPORT_TREE) {
-            err = hs_report_write_tree(&report);
+            err = err ? err : hs_report_write_tree(&report);
         } else if (options->form == HS_REPORT_TEXT) {
             hs_report_write_functions(&report);
-            err = hs_report_write_stacks(&report);
+            err = err ? err : hs_report_write_stacks(&report);
         }
     }
     release(&report);

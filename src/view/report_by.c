@@ -6,6 +6,7 @@
  *     5.10 MiB ± 160 KiB   11.3 %   1,302 objects     read_file < load < main
  *     15.0 MiB ± 290 KiB   33.3 %   3,840 objects   main (tid 4700)
  */
+#include <errno.h>
 #include <stdio.h>
 
 #include "profile/model/frame_class.h"
@@ -16,11 +17,14 @@
 
 #define INDENT             2U
 #define STACK_NAME_COLUMNS 48U
+/* Without --by, the largest threads. */
+#define THREADS_LISTED 5U
 
 struct listing {
     struct hs_report *report;
     struct hs_part_groups groups;
     struct hs_table table;
+    uint32_t top_count; /* of each group, so many are shown */
     double total;
     /* by depth: what was shown below the group that is open, and what was not */
     uint32_t shown[HS_PART_BY_N], hidden[HS_PART_BY_N];
@@ -101,7 +105,7 @@ static void list_groups(struct listing *listing)
         }
         hidden_depth = UINT32_MAX;
         end_levels(listing, d + 1);
-        if (listing->shown[d] >= listing->report->options->top_count) {
+        if (listing->shown[d] >= listing->top_count) {
             hidden_depth = d;
             listing->hidden[d]++;
             hs_amount_add(&listing->hidden_amount[d], &group->amount);
@@ -129,26 +133,52 @@ static void write_heading(struct hs_report *report, const struct hs_part_groups 
     hs_buf_deinit(&title);
 }
 
-int hs_report_write_by(struct hs_report *report)
+static void write_listing(struct hs_report *report, const struct hs_part_groups *groups,
+                          uint32_t top_count)
 {
     static const struct hs_table_column columns[] = {
         { "", HS_TABLE_RIGHT },        { "", HS_TABLE_LEFT }, { "", HS_TABLE_RIGHT },
         { "objects", HS_TABLE_RIGHT }, { "", HS_TABLE_TEXT },
     };
     struct listing listing = { .report = report,
-                               .groups = report->options->by,
+                               .groups = *groups,
+                               .top_count = top_count,
                                .total = hs_report_value(report, &report->total) };
-    int r = hs_part_groups_build(&report->selection, &report->agg, hs_views[report->view].quantity,
-                                 &listing.groups);
-    if (r < 0) {
-        return r;
-    }
-    write_heading(report, &listing.groups);
     hs_table_init(&listing.table, columns, HS_COUNT_OF(columns));
     list_groups(&listing);
     hs_report_write_table(report, &listing.table, "1 3 2");
-    hs_part_groups_deinit(&listing.groups);
-    return 0;
+}
+
+static int build(const struct hs_report *report, struct hs_part_groups *groups)
+{
+    return hs_part_groups_build(&report->selection, &report->agg, hs_views[report->view].quantity,
+                                groups);
+}
+
+int hs_report_write_by(struct hs_report *report)
+{
+    struct hs_part_groups groups = report->options->by;
+    int r = build(report, &groups);
+    if (r == 0) {
+        write_heading(report, &groups);
+        write_listing(report, &groups, report->options->top_count);
+        hs_part_groups_deinit(&groups);
+    }
+    return r;
+}
+
+int hs_report_write_threads(struct hs_report *report)
+{
+    struct hs_part_groups groups = { .by = { HS_PART_BY_THREAD }, .by_count = 1 };
+    uint32_t top_count = report->options->top_count;
+    int r = build(report, &groups);
+    if (r == 0 && groups.count > 1) {
+        hs_report_heading(report, "Threads",
+                          "by what each allocated of it; --by thread,stack shows their stacks");
+        write_listing(report, &groups, top_count < THREADS_LISTED ? top_count : THREADS_LISTED);
+    }
+    hs_part_groups_deinit(&groups);
+    return r == -ENODATA ? 0 : r; /* of a file of another format, threads are not known */
 }
 
 /* --- JSON ------------------------------------------------------------------------------------- */

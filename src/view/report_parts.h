@@ -173,6 +173,8 @@ int hs_report_json_pins(const struct hs_report *report, struct hs_json *json);
 
 /* report_by.c: the parts, grouped as the options say. Returns 0 or -errno. */
 int hs_report_write_by(struct hs_report *report);
+/* The largest threads; nothing when there is only one, or none is known. Returns 0 or -errno. */
+int hs_report_write_threads(struct hs_report *report);
 /* Writes the field "parts" of the open object; nothing when the options ask for no groups. Returns
  * 0 or -errno. */
 int hs_report_json_by(const struct hs_report *report, struct hs_json *json);

@@ -91,6 +91,17 @@ def test_text(heapscope, recorded):
     assert "Live objects by age" in objects
 
 
+def test_summary_of_threads(heapscope, recorded, run):
+    """The report names the largest threads; of a program with one thread, it does not."""
+    words = heapscope("report", recorded).stdout
+    section = words[words.index("\nThreads "):words.index("\nFunctions by")]
+    names = re.findall(r"\d  +(\S+) \(tid \d+\)\n", section)
+    assert names[:3] == ["part-3", "part-2", "part-1"], section
+    one = run(["/usr/bin/python3", "-c", "a = ['x' * 1000 for i in range(1000)]; import os; os._exit(0)"]).file
+    words = heapscope("report", one).stdout
+    assert "\nFunctions by" in words and "\nThreads " not in words
+
+
 SUMS = """
 SELECT count(*) FROM heapscope_samples s
 WHERE abs(live_bytes - (SELECT total(bytes) FROM heapscope_parts p WHERE p.dump_id = s.dump_id AND p.node_id = s.node_id
