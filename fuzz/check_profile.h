@@ -90,7 +90,7 @@ static void check_parts(const struct hs_profile *p, const struct hs_profile_dump
             check(part->node < p->node_count && part->heap < p->heap_count);
             check(k == 0 || part[-1].node < part->node ||
                   (part[-1].node == part->node && part[-1].heap <= part->heap));
-            check(part->thread_name < p->string_count);
+            check(part->thread_name < p->string_count && part->type < p->string_count);
             check(part->age_class < HS_AGE_CLASSES || part->age_class == HS_PART_OTHERS);
             check_amount(&part->amount);
         }

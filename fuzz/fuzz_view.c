@@ -55,8 +55,8 @@ static void report(const struct hs_profile *profile, enum hs_report_form form, e
         .frame_count = count,
         .select = { .snapshot = HS_SELECT_LAST },
         .columns = count == HS_REPORT_ALL ? 0 : 80,
-        .by = { .by = { HS_PART_BY_THREAD, HS_PART_BY_STACK, HS_PART_BY_AGE, HS_PART_BY_HEAP,
-                        HS_PART_BY_PROCESS },
+        .by = { .by = { HS_PART_BY_THREAD, HS_PART_BY_TYPE, HS_PART_BY_STACK, HS_PART_BY_AGE,
+                        HS_PART_BY_HEAP, HS_PART_BY_PROCESS },
                 .by_count = HS_PART_BY_N },
     };
     hs_buf_init(&buf, look, &text);

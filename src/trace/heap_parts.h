@@ -48,3 +48,9 @@ struct hs_part_key {
     uint16_t type_id;   /* 0: unknown */
     uint16_t age_class;
 };
+
+/* Of two parts of one stack: by thread, then type, then age. */
+static inline uint64_t hs_part_order(const struct hs_part_key *key)
+{
+    return (uint64_t)key->thread_id << 32 | (uint64_t)key->type_id << 16 | key->age_class;
+}

@@ -27,6 +27,10 @@ void hs_snapshot_free(struct hs_snapshot *snap)
     for (unsigned view = 0; view < HS_PART_VIEWS; view++) {
         free(snap->parts[view]);
     }
+    for (uint32_t i = 0; i < snap->type_count; i++) {
+        free(snap->types[i].name);
+    }
+    free(snap->types);
     free(snap);
 }
 

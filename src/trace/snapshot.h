@@ -91,6 +91,12 @@ struct hs_snap_part {
     struct hs_estimate amount;
 };
 
+/* A type that parts have. */
+struct hs_snap_type {
+    uint16_t id; /* the same in all snapshots of the process */
+    char *name;
+};
+
 struct hs_snap_thread {
     uint32_t id; /* in the region */
     uint32_t tid;
@@ -222,6 +228,9 @@ struct hs_snapshot {
      * parts of a stack add up to its live, or peak. */
     struct hs_snap_part *parts[HS_PART_VIEWS];
     size_t part_count[HS_PART_VIEWS];
+    bool has_types;             /* types were looked for */
+    struct hs_snap_type *types; /* those that parts have, in the order of their ids */
+    uint32_t type_count;
 
     uint64_t sample_count; /* allocations recorded */
     uint64_t free_count;

@@ -33,6 +33,7 @@ static void process_deinit(struct hs_written_process *process)
     hs_intern_deinit(&process->stacks);
     free(process->written);
     free(process->thread_hashes);
+    free(process->is_type_named);
 }
 
 void hs_writer_dump_deinit(struct hs_trace_writer *writer)

@@ -39,13 +39,17 @@ struct columns {
     uint32_t last_same_iid;
     /* one for each part */
     int32_t *thread_delta;
-    uint32_t *age_class, *bytes_var, *count_var;
+    uint32_t *type, *age_class, *bytes_var, *count_var;
     uint64_t *bytes, *count_fx;
     size_t count;
     /* one for each thread */
     uint32_t *thread_id, *thread_tid;
     char **thread_name;
     size_t thread_count;
+    /* one for each type */
+    uint32_t *type_id;
+    char **type_name;
+    size_t type_count;
 };
 
 struct writing {
@@ -66,6 +70,7 @@ static void columns_deinit(struct columns *columns)
     free(columns->same_iid_delta);
     free(columns->same_heap);
     free(columns->thread_delta);
+    free(columns->type);
     free(columns->age_class);
     free(columns->bytes_var);
     free(columns->count_var);
@@ -74,10 +79,12 @@ static void columns_deinit(struct columns *columns)
     free(columns->thread_id);
     free(columns->thread_tid);
     free(columns->thread_name);
+    free(columns->type_id);
+    free(columns->type_name);
 }
 
 static bool columns_init(struct columns *columns, size_t stacks_max, size_t parts_max,
-                         size_t threads_max)
+                         size_t threads_max, size_t types_max)
 {
     columns->iid_delta = calloc(stacks_max + 1, sizeof(int64_t));
     columns->heap = calloc(stacks_max + 1, sizeof(uint32_t));
@@ -85,6 +92,7 @@ static bool columns_init(struct columns *columns, size_t stacks_max, size_t part
     columns->same_iid_delta = calloc(stacks_max + 1, sizeof(int64_t));
     columns->same_heap = calloc(stacks_max + 1, sizeof(uint32_t));
     columns->thread_delta = calloc(parts_max + 1, sizeof(int32_t));
+    columns->type = calloc(parts_max + 1, sizeof(uint32_t));
     columns->age_class = calloc(parts_max + 1, sizeof(uint32_t));
     columns->bytes_var = calloc(parts_max + 1, sizeof(uint32_t));
     columns->count_var = calloc(parts_max + 1, sizeof(uint32_t));
@@ -93,10 +101,13 @@ static bool columns_init(struct columns *columns, size_t stacks_max, size_t part
     columns->thread_id = calloc(threads_max + 1, sizeof(uint32_t));
     columns->thread_tid = calloc(threads_max + 1, sizeof(uint32_t));
     columns->thread_name = calloc(threads_max + 1, sizeof(char *));
+    columns->type_id = calloc(types_max + 1, sizeof(uint32_t));
+    columns->type_name = calloc(types_max + 1, sizeof(char *));
     return columns->iid_delta && columns->heap && columns->part_count && columns->same_iid_delta &&
-           columns->same_heap && columns->thread_delta && columns->age_class &&
+           columns->same_heap && columns->thread_delta && columns->type && columns->age_class &&
            columns->bytes_var && columns->count_var && columns->bytes && columns->count_fx &&
-           columns->thread_id && columns->thread_tid && columns->thread_name;
+           columns->thread_id && columns->thread_tid && columns->thread_name && columns->type_id &&
+           columns->type_name;
 }
 
 /* A column that contains only zeros is left out. */
@@ -128,6 +139,7 @@ static void flush(struct writing *writing)
     parts.same_iid_delta = columns->same_iid_delta;
     COLUMN(&parts, same_heap, columns->same_heap, columns->same_count);
     COLUMN(&parts, thread_delta, columns->thread_delta, columns->count);
+    COLUMN(&parts, type, columns->type, columns->count);
     COLUMN(&parts, age_class, columns->age_class, columns->count);
     COLUMN(&parts, bytes, columns->bytes, columns->count);
     COLUMN(&parts, count_fx, columns->count_fx, columns->count);
@@ -137,10 +149,14 @@ static void flush(struct writing *writing)
     parts.thread_id = columns->thread_id;
     parts.thread_tid = columns->thread_tid;
     parts.thread_name = columns->thread_name;
+    parts.n_type_id = parts.n_type_name = columns->type_count;
+    parts.type_id = columns->type_id;
+    parts.type_name = columns->type_name;
     Hs__Pb__HeapscopePacket heapscope = HS__PB__HEAPSCOPE_PACKET__INIT;
     heapscope.parts = &parts;
     hs_writer_ours(writing->writer, writing->dump->time_ns, &heapscope);
-    columns->stack_count = columns->same_count = columns->count = columns->thread_count = 0;
+    columns->stack_count = columns->same_count = columns->count = columns->thread_count =
+        columns->type_count = 0;
     columns->last_iid = columns->last_same_iid = 0;
 }
 
@@ -158,6 +174,20 @@ static const struct hs_snap_thread *find_thread(const struct hs_snapshot *snap, 
         }
     }
     return low < snap->thread_count && snap->threads[low].id == id ? &snap->threads[low] : NULL;
+}
+
+static const struct hs_snap_type *find_type(const struct hs_snapshot *snap, uint16_t id)
+{
+    uint32_t low = 0, high = snap->type_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (snap->types[middle].id < id) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < snap->type_count && snap->types[low].id == id ? &snap->types[low] : NULL;
 }
 
 /* Writes what a thread is called, unless the head of the dump says it (writer_rows.c), or it was
@@ -189,16 +219,36 @@ static int name_thread(struct writing *writing, uint32_t id)
     return 0;
 }
 
+/* Writes the name of a type, unless it was written before. */
+static int name_type(struct writing *writing, uint16_t id)
+{
+    struct hs_written_process *process = writing->dump->process;
+    struct columns *columns = &writing->columns;
+    const struct hs_snap_type *type = find_type(writing->dump->snap, id);
+    if (!type) {
+        return 0;
+    }
+    if (!process->is_type_named) {
+        process->is_type_named = calloc(HS_PART_OTHERS, sizeof(process->is_type_named[0]));
+    }
+    if (!process->is_type_named) {
+        return -ENOMEM;
+    }
+    if (!process->is_type_named[id]) {
+        process->is_type_named[id] = true;
+        columns->type_id[columns->type_count] = id;
+        columns->type_name[columns->type_count++] = type->name;
+    }
+    return 0;
+}
+
 /* --- the parts of a callstack --- */
 
 static int compare_parts(const void *a, const void *b)
 {
-    const struct hs_snap_part *left = a, *right = b;
-    return left->key.thread_id != right->key.thread_id
-               ? (left->key.thread_id < right->key.thread_id ? -1 : 1)
-           : left->key.age_class < right->key.age_class
-               ? -1
-               : left->key.age_class > right->key.age_class;
+    uint64_t left = hs_part_order(&((const struct hs_snap_part *)a)->key);
+    uint64_t right = hs_part_order(&((const struct hs_snap_part *)b)->key);
+    return left < right ? -1 : left > right;
 }
 
 static void add_part(void *sum, void *item)
@@ -239,6 +289,7 @@ static uint64_t put_parts(struct columns *columns, const struct hs_snap_part *pa
                  all_fx = hs_writer_round(objects * count_scale);
         columns->thread_delta[at] =
             (int32_t)part->key.thread_id - (i > 0 ? (int32_t)parts[i - 1].key.thread_id : 0);
+        columns->type[at] = part->key.type_id;
         columns->age_class[at] = part->key.age_class;
         columns->bytes[at] = is_rest ? 0 : all_bytes - written_bytes;
         columns->count_fx[at] = is_rest ? 0 : all_fx - written_fx;
@@ -246,7 +297,7 @@ static uint64_t put_parts(struct columns *columns, const struct hs_snap_part *pa
         columns->count_var[at] = is_rest ? 0 : hs_writer_pack_var(part->amount.count_var);
         written_bytes = all_bytes;
         written_fx = all_fx;
-        key = hs_intern_mix(key, (uint64_t)part->key.thread_id << 16 | part->key.age_class);
+        key = hs_intern_mix(key, hs_part_order(&part->key));
         key = hs_intern_mix(hs_intern_mix(key, columns->bytes[at]), columns->count_fx[at]);
     }
     return count > 0 ? key.lo | 1U : 0;
@@ -287,6 +338,7 @@ static int put_stack(struct writing *writing, uint32_t idx, size_t count)
     }
     for (size_t i = 0; i < count && r == 0; i++) {
         r = name_thread(writing, writing->parts[i].key.thread_id);
+        r = r == 0 ? name_type(writing, writing->parts[i].key.type_id) : r;
     }
     uint32_t iid = (uint32_t)process->stacks.keys[idx].lo;
     columns->iid_delta[columns->stack_count] = (int64_t)iid - columns->last_iid;
@@ -354,7 +406,8 @@ int hs_writer_parts(struct hs_trace_writer *writer, const struct hs_writer_dump 
             continue;
         }
         r = columns_init(&writing.columns, dump->process->stacks.count,
-                         dump->snap->part_count[view], dump->snap->thread_count)
+                         dump->snap->part_count[view], dump->snap->thread_count,
+                         dump->snap->type_count)
                 ? sort_parts(&writing, &count)
                 : -ENOMEM;
         r = r == 0 ? put_all(&writing, count) : r;

@@ -142,7 +142,7 @@ static int prepare_scan(struct capture *c)
         return -ENOMEM;
     }
     memset(scan->sums, 0, sums_bytes);
-    hs_capture_parts_begin(&c->region->header, &c->cut, scan);
+    hs_capture_parts_begin(c->region, &c->cut, scan);
     return find_carved(c);
 }
 

@@ -6,18 +6,20 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The limit of parts: so that they take about as much room in a file as stacks and threads do. */
 #define PARTS_MIN      1024U
 #define PARTS_A_STACK  4U
 #define PARTS_A_THREAD 2U
 
-void hs_capture_parts_begin(const struct hs_region_header_v2 *header, const struct hs_open_cut *cut,
+void hs_capture_parts_begin(const struct hs_region *region, const struct hs_open_cut *cut,
                             struct hs_record_scan *scan)
 {
-    scan->start_mono_ns = header->start_mono_ns;
+    scan->start_mono_ns = region->header.start_mono_ns;
     scan->cut_mono_ns = cut->now_ns;
     scan->peak_mono_ns = cut->peak_time_ns;
+    scan->types = region->types;
     for (unsigned view = 0; view < HS_PART_VIEWS; view++) {
         scan->parts[view] = hs_part_table_new();
     }
@@ -87,6 +89,37 @@ static int choose_peak(const struct hs_record_scan *scan, struct hs_snapshot *sn
     return 0;
 }
 
+/* Says which types the parts have. */
+static bool *find_used(const struct hs_snapshot *snap)
+{
+    bool *is_used = calloc(HS_PART_OTHERS + 1, sizeof(is_used[0]));
+    for (unsigned view = 0; is_used && view < HS_PART_VIEWS; view++) {
+        for (size_t i = 0; i < snap->part_count[view]; i++) {
+            is_used[snap->parts[view][i].key.type_id] = true;
+        }
+    }
+    return is_used;
+}
+
+static int name_types(const struct hs_record_types *types, struct hs_snapshot *snap)
+{
+    bool *is_used = find_used(snap);
+    uint32_t end = types->name_count < HS_PART_OTHERS ? types->name_count : HS_PART_OTHERS;
+    snap->has_types = true;
+    snap->types = is_used ? calloc((size_t)end + 1, sizeof(snap->types[0])) : NULL;
+    int r = snap->types ? 0 : -ENOMEM;
+    for (uint32_t id = 1; id < end && r == 0; id++) {
+        if (is_used[id]) {
+            struct hs_snap_type *type = &snap->types[snap->type_count];
+            *type = (struct hs_snap_type){ (uint16_t)id, strdup(types->names[id]) };
+            r = type->name ? 0 : -ENOMEM;
+            snap->type_count += r == 0;
+        }
+    }
+    free(is_used);
+    return r;
+}
+
 int hs_capture_parts(struct hs_record_scan *scan, struct hs_snapshot *snap)
 {
     size_t max = parts_max(scan, snap);
@@ -98,5 +131,6 @@ int hs_capture_parts(struct hs_record_scan *scan, struct hs_snapshot *snap)
             return -ENOMEM;
         }
     }
-    return choose_peak(scan, snap);
+    int r = choose_peak(scan, snap);
+    return r == 0 && scan->types ? name_types(scan->types, snap) : r;
 }

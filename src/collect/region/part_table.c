@@ -132,10 +132,8 @@ static int compare_bytes(const void *a, const void *b)
 
 static int compare_keys(const struct hs_part_key *left, const struct hs_part_key *right)
 {
-    return left->thread_id != right->thread_id  ? (left->thread_id < right->thread_id ? -1 : 1)
-           : left->type_id != right->type_id    ? (left->type_id < right->type_id ? -1 : 1)
-           : left->age_class < right->age_class ? -1
-                                                : left->age_class > right->age_class;
+    uint64_t a = hs_part_order(left), b = hs_part_order(right);
+    return a < b ? -1 : a > b;
 }
 
 /* By stack, and of one stack the smallest first. */

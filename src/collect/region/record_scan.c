@@ -28,6 +28,8 @@ struct record_view {
     uint32_t thread_id;
     uint32_t stack_id;
     uint32_t birth_ms;
+    uint64_t idx;
+    uint64_t block_hash; /* if types are asked for */
 };
 
 /* Computes 1/p and its variance; p is the probability that an allocation of this size is
@@ -58,7 +60,8 @@ static inline void add(struct hs_estimate *sum, const quad *more)
 
 /* Copies a record if it does not change meanwhile. False: there is none, or it keeps changing (then
  * its operation is in progress, and counts as not yet begun). */
-static bool view_record(const struct hs_record_v1 *record, struct record_view *ret_view)
+static bool view_record(const struct hs_record_v1 *record, bool has_types,
+                        struct record_view *ret_view)
 {
     for (unsigned i = 0; i < HS_RECORD_TRIES; i++) {
         /* ORDER record: a record that says ALIVE is whole; a tombstone stays whole. */
@@ -71,12 +74,15 @@ static bool view_record(const struct hs_record_v1 *record, struct record_view *r
         uint64_t size_thread = hs_load_acquire(&record->size_thread);
         uint32_t stack_id = hs_load_acquire(&record->stack_id);
         uint32_t birth_ms = hs_load_acquire(&record->birth_ms);
+        uint64_t va = has_types ? hs_load_acquire(&record->addr) : 0;
         if (hs_load_relaxed(&record->word) == word) {
             ret_view->word = word;
             ret_view->size_bytes = HS_RECORD_SIZE(size_thread);
             ret_view->thread_id = HS_RECORD_THREAD(size_thread);
             ret_view->stack_id = stack_id;
             ret_view->birth_ms = birth_ms;
+            ret_view->block_hash =
+                has_types ? hs_record_block_hash(va, size_thread, stack_id, birth_ms) : 0;
             return true;
         }
     }
@@ -154,6 +160,7 @@ static void add_part(const struct hs_record_scan *scan, enum hs_part_view view,
     const struct hs_part_key key = {
         .stack_id = record->stack_id,
         .thread_id = (uint16_t)(record->thread_id < scan->thread_count ? record->thread_id : 0),
+        .type_id = hs_record_type(scan->types, record->idx, record->block_hash),
         .age_class = hs_age_class(age_ms),
     };
     struct hs_estimate estimate;
@@ -177,9 +184,10 @@ void hs_record_scan_run(struct hs_record_scan *scan)
         prefetch_sums(scan, i + HS_PREFETCH_AHEAD);
         struct record_view view;
         quad e;
-        if (!view_record(record_at(scan, i), &view)) {
+        if (!view_record(record_at(scan, i), scan->types != NULL, &view)) {
             continue;
         }
+        view.idx = i;
         unsigned carved = carved_heap(scan, view.stack_id);
         if (hs_unlikely(carved == HS_SCAN_LEFT_OUT)) {
             continue;

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "collect/region/part_table.h"
+#include "collect/region/record_types.h"
 #include "fmt/region_layout.h"
 #include "trace/snapshot.h"
 
@@ -44,6 +45,7 @@ struct hs_record_scan {
     uint32_t thread_count;
     /* For ages: when the records' clock began, the cut, and the peak. */
     uint64_t start_mono_ns, cut_mono_ns, peak_mono_ns;
+    const struct hs_record_types *types; /* NULL: they are not known */
     /* out, zeroed by the caller */
     struct hs_stack_sums *sums; /* indexed by stack id */
     /* Live estimates of heaps that are not carved, indexed by thread id; at least one element. */

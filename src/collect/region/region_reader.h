@@ -37,6 +37,8 @@
 
 struct hs_heap_selection;
 
+struct hs_record_types;
+
 struct hs_region {
     int fd; /* owned by this struct; -1: closed */
     uint64_t file_bytes;
@@ -48,6 +50,8 @@ struct hs_region {
     /* This session is the first, and its selection was in force from the first sample on: each heap
      * has had one interval, unless a budget has changed all of them. */
     bool has_one_selection;
+    /* For parts by type, not owned. NULL: types are not known. */
+    const struct hs_record_types *types;
 };
 
 /* Part of a section, mapped read-only. */

@@ -20,8 +20,8 @@
 #define KEY_OTHERS UINT64_MAX
 
 const char *const hs_part_by_names[HS_PART_BY_N] = {
-    [HS_PART_BY_PROCESS] = "process", [HS_PART_BY_HEAP] = "heap",   [HS_PART_BY_THREAD] = "thread",
-    [HS_PART_BY_AGE] = "age",         [HS_PART_BY_STACK] = "stack",
+    [HS_PART_BY_PROCESS] = "process", [HS_PART_BY_HEAP] = "heap", [HS_PART_BY_THREAD] = "thread",
+    [HS_PART_BY_TYPE] = "type",       [HS_PART_BY_AGE] = "age",   [HS_PART_BY_STACK] = "stack",
 };
 
 struct row {
@@ -84,6 +84,8 @@ static uint64_t key_of(const struct hs_profile_dump *dump, const struct hs_profi
         return part->heap;
     case HS_PART_BY_THREAD:
         return part->is_others ? KEY_OTHERS : (uint64_t)part->thread_name << 32 | part->tid;
+    case HS_PART_BY_TYPE:
+        return part->is_others ? KEY_OTHERS : part->type;
     case HS_PART_BY_AGE:
         return part->is_others ? KEY_OTHERS : part->age_class;
     case HS_PART_BY_STACK:
@@ -333,6 +335,8 @@ void hs_part_group_write(const struct hs_profile *p, enum hs_part_by by,
         hs_buf_str(buf, hs_profile_string(p, p->heaps[group->key]));
     } else if (by == HS_PART_BY_THREAD) {
         write_thread(p, group->key, buf);
+    } else if (by == HS_PART_BY_TYPE) {
+        hs_buf_str(buf, group->key ? hs_profile_string(p, (uint32_t)group->key) : "(unknown)");
     } else if (by == HS_PART_BY_AGE) {
         write_age(group->key, buf);
     }

@@ -1,5 +1,6 @@
 /*
- * Groups what the selected dumps contain by process, heap, thread, age and stack, in any order.
+ * Groups what the selected dumps contain by process, heap, thread, type, age and stack, in any
+ * order.
  *
  *     by thread, stack                      by stack, age
  *       worker    30 MiB                      parse   40 MiB
@@ -27,6 +28,7 @@ enum hs_part_by {
     HS_PART_BY_PROCESS,
     HS_PART_BY_HEAP,
     HS_PART_BY_THREAD,
+    HS_PART_BY_TYPE,
     HS_PART_BY_AGE,
     HS_PART_BY_STACK,
     HS_PART_BY_N,

@@ -159,6 +159,7 @@ struct hs_profile_part {
     uint32_t node, heap; /* the sample's */
     uint32_t tid;
     uint32_t thread_name;    /* string id */
+    uint32_t type;           /* string id; 0: unknown */
     uint16_t age_class;      /* index of hs_age_from_ms; HS_PART_OTHERS: see is_others */
     bool is_others;          /* all parts of the sample that were too many to be kept apart */
     struct hs_amount amount; /* without the interval, which is that of the sample */
@@ -234,6 +235,7 @@ struct hs_profile_dump {
     /* in parts[], by enum hs_part_view: in the order of the samples of all heaps */
     uint32_t part_first[HS_PART_VIEWS], parts_n[HS_PART_VIEWS];
     bool has_parts;      /* each sample with a figure has parts */
+    bool has_types;      /* types were looked for */
     uint32_t heap_first; /* in dump_heaps[] */
     uint32_t heaps_n;    /* each heap once, in order of the index */
     /* index + 1 in ledgers[]; 0: none was read */

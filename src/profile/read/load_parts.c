@@ -16,7 +16,7 @@
 #define PARTS_MAX (UINT64_C(4) << 20)
 
 struct part {
-    uint16_t thread_id, age_class;
+    uint16_t thread_id, type_id, age_class;
     double bytes, count, bytes_var, count_var;
 };
 
@@ -36,6 +36,8 @@ struct hs_load_parts {
     size_t row_capacity[HS_PART_VIEWS];
     struct thread *threads; /* by id */
     size_t thread_capacity;
+    uint32_t *types; /* by id: string */
+    size_t type_capacity;
     uint64_t part_count;
 };
 
@@ -49,6 +51,7 @@ void hs_load_parts_free(struct hs_load_parts *parts)
     }
     if (parts) {
         free(parts->threads);
+        free(parts->types);
     }
     free(parts);
 }
@@ -93,6 +96,23 @@ static int name_threads(struct hs_load *load, struct hs_load_parts *parts,
     return r;
 }
 
+static int name_types(struct hs_load *load, struct hs_load_parts *parts,
+                      const Hs__Pb__HsParts *packet)
+{
+    int r = 0;
+    for (size_t i = 0; i < packet->n_type_id && i < packet->n_type_name && r == 0; i++) {
+        uint32_t id = packet->type_id[i];
+        if (id < HS_PART_OTHERS) {
+            r = reserve(&parts->types, &parts->type_capacity, (size_t)id + 1,
+                        sizeof(parts->types[0]));
+        }
+        if (id < HS_PART_OTHERS && r == 0) {
+            parts->types[id] = hs_builder_string(load->builder, packet->type_name[i]);
+        }
+    }
+    return r;
+}
+
 static struct hs_load_parts *make(struct hs_load *load, struct hs_load_parts **parts)
 {
     *parts = *parts ? *parts : calloc(1, sizeof(**parts));
@@ -116,9 +136,11 @@ static double get_var(const uint32_t *column, size_t count, size_t i)
 static struct part get_part(const Hs__Pb__HsParts *packet, size_t i, int64_t *thread)
 {
     *thread += i < packet->n_thread_delta ? packet->thread_delta[i] : 0;
+    uint32_t type = i < packet->n_type ? packet->type[i] : 0;
     uint32_t age_class = i < packet->n_age_class ? packet->age_class[i] : 0;
     return (struct part){
         .thread_id = *thread >= 0 && *thread < HS_PART_OTHERS ? (uint16_t)*thread : HS_PART_OTHERS,
+        .type_id = type < HS_PART_OTHERS ? (uint16_t)type : HS_PART_OTHERS,
         .age_class = age_class < HS_AGE_CLASSES ? (uint16_t)age_class : HS_PART_OTHERS,
         .bytes = i < packet->n_bytes ? (double)packet->bytes[i] : 0,
         .count = i < packet->n_count_fx
@@ -161,8 +183,9 @@ static int set_row(struct hs_load_parts *parts, enum hs_part_view view, size_t r
 /* How many elements the longest column has. */
 static size_t longest(const Hs__Pb__HsParts *packet)
 {
-    const size_t counts[] = { packet->n_thread_delta, packet->n_age_class, packet->n_bytes,
-                              packet->n_count_fx,     packet->n_bytes_var, packet->n_count_var };
+    const size_t counts[] = { packet->n_type,     packet->n_thread_delta, packet->n_age_class,
+                              packet->n_bytes,    packet->n_count_fx,     packet->n_bytes_var,
+                              packet->n_count_var };
     size_t most = packet->n_part_count; /* all columns of the parts may be absent */
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
         most = counts[i] > most ? counts[i] : most;
@@ -211,6 +234,7 @@ void hs_load_parts_set(struct hs_load *load, struct hs_load_parts **parts,
                        const struct hs_load_row_table *table, const Hs__Pb__HsParts *packet)
 {
     int r = make(load, parts) ? name_threads(load, *parts, packet) : -ENOMEM;
+    r = r == 0 ? name_types(load, *parts, packet) : r;
     r = r == 0 ? set_rows(*parts, table, packet) : r;
     load->err = load->err ? load->err : r;
 }
@@ -249,6 +273,7 @@ static size_t give_row(const struct hs_load_parts *parts, const struct row_parts
             .heap = row->heap,
             .tid = is_known ? parts->threads[part.thread_id].tid : 0,
             .thread_name = is_known ? parts->threads[part.thread_id].name : 0,
+            .type = part.type_id < parts->type_capacity ? parts->types[part.type_id] : 0,
             .age_class = part.age_class,
             .is_others = part.thread_id == HS_PART_OTHERS,
             .amount = { .bytes = part.bytes,

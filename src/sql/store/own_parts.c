@@ -24,6 +24,8 @@ static void add_part(struct hs_sql_store *store, const struct hs_profile *p, uin
                !heap || heap->is_counted, part->is_others ? HS_ROWS_NULL : (int64_t)part->tid,
                part->is_others ? HS_ROWS_NULL
                                : hs_sql_store_str(store, hs_profile_string(p, part->thread_name)),
+               part->type ? hs_sql_store_str(store, hs_profile_string(p, part->type))
+                          : HS_ROWS_NULL,
                age_ms, part->is_others, HS_OWN_FIGURE_CELLS(figures));
 }
 

@@ -1,0 +1,42 @@
+/*
+ * The types of recorded blocks, as they were found in the process's memory a moment ago.
+ *
+ * A record is reused when its block is freed. So each type is kept with what the record was then:
+ * a later scan takes the type only if the record still is of the same block, alive or dead. Blocks
+ * with the same address, size, stack, thread and time of birth are taken for one.
+ *
+ * Threads   none.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "fmt/region_layout.h"
+#include "rt/bits.h"
+#include "trace/heap_parts.h"
+
+struct hs_record_types {
+    uint64_t *block_hashes; /* by record: hs_record_block_hash() */
+    uint16_t *type_ids;     /* by record: 0: unknown; below HS_PART_OTHERS */
+    uint64_t count;
+    const char *const *names; /* by type id; that of 0 is not used */
+    uint32_t name_count;
+};
+
+/* What tells a block from another one with the same record. */
+static inline uint64_t hs_record_block_hash(uint64_t va, uint64_t size_thread, uint32_t stack_id,
+                                            uint32_t birth_ms)
+{
+    uint64_t hash = hs_hash_step(hs_hash_step(va, size_thread), stack_id);
+    return hs_mix64(hs_hash_step(hash, birth_ms));
+}
+
+/* The type of record `i`; 0: unknown. */
+static inline uint16_t hs_record_type(const struct hs_record_types *types, uint64_t i,
+                                      uint64_t block_hash)
+{
+    return types && i < types->count && types->type_ids[i] != 0 &&
+                   types->block_hashes[i] == block_hash
+               ? types->type_ids[i]
+               : 0;
+}
