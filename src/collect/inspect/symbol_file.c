@@ -81,22 +81,33 @@ static bool open_elf(int fd, struct elf *ret_elf)
 
 /* --- symbols ---------------------------------------------------------------------------------- */
 
+#define TYPE_BIT(type) (1U << (type))
+#define FUNCTIONS      (TYPE_BIT(STT_FUNC) | TYPE_BIT(STT_GNU_IFUNC))
+#define OBJECTS        TYPE_BIT(STT_OBJECT)
+
+/* Which symbols are wanted, and who takes them. */
+struct wanted {
+    unsigned type_bits;
+    hs_symbol_file_fn *take;
+    void *ctx;
+};
+
 static void take_some(const struct elf *elf, const Elf64_Sym *symbols, size_t count,
-                      const char *names, uint64_t names_bytes, hs_symbol_file_fn *take, void *ctx)
+                      const char *names, uint64_t names_bytes, const struct wanted *wanted)
 {
     for (size_t i = 0; i < count; i++) {
         const Elf64_Sym *symbol = &symbols[i];
         unsigned type = ELF64_ST_TYPE(symbol->st_info);
-        if ((type == STT_FUNC || type == STT_GNU_IFUNC) && symbol->st_shndx != SHN_UNDEF &&
+        if ((wanted->type_bits & TYPE_BIT(type)) != 0 && symbol->st_shndx != SHN_UNDEF &&
             symbol->st_shndx < elf->head.e_shnum && symbol->st_name < names_bytes) {
             /* A NUL follows the last name. */
-            take(ctx, names + symbol->st_name, symbol->st_value, symbol->st_size, type);
+            wanted->take(wanted->ctx, names + symbol->st_name, symbol->st_value, symbol->st_size,
+                         type);
         }
     }
 }
 
-static bool read_table(const struct elf *elf, const Elf64_Shdr *table, hs_symbol_file_fn *take,
-                       void *ctx)
+static bool read_table(const struct elf *elf, const Elf64_Shdr *table, const struct wanted *wanted)
 {
     const Elf64_Shdr *strings = &elf->sections[table->sh_link];
     uint64_t count = table->sh_size / sizeof(Elf64_Sym);
@@ -117,7 +128,7 @@ static bool read_table(const struct elf *elf, const Elf64_Shdr *table, hs_symbol
             is_ok = read_at(elf->fd, table->sh_offset + first * sizeof(*symbols), symbols,
                             n * sizeof(*symbols));
             if (is_ok) {
-                take_some(elf, symbols, n, names, strings->sh_size, take, ctx);
+                take_some(elf, symbols, n, names, strings->sh_size, wanted);
             }
         }
     }
@@ -126,7 +137,7 @@ static bool read_table(const struct elf *elf, const Elf64_Shdr *table, hs_symbol
     return is_ok;
 }
 
-bool hs_symbol_file_read(int fd, hs_symbol_file_fn *take, void *ctx)
+static bool read_tables(int fd, uint32_t table_type, const struct wanted *wanted)
 {
     struct elf elf;
     bool is_found = false;
@@ -135,13 +146,23 @@ bool hs_symbol_file_read(int fd, hs_symbol_file_fn *take, void *ctx)
     }
     for (unsigned i = 0; i < elf.head.e_shnum && !is_found; i++) {
         const Elf64_Shdr *section = &elf.sections[i];
-        if (section->sh_type == SHT_SYMTAB && section->sh_entsize == sizeof(Elf64_Sym) &&
+        if (section->sh_type == table_type && section->sh_entsize == sizeof(Elf64_Sym) &&
             section->sh_link < elf.head.e_shnum) {
-            is_found = read_table(&elf, section, take, ctx);
+            is_found = read_table(&elf, section, wanted);
         }
     }
     free(elf.sections);
     return is_found;
+}
+
+bool hs_symbol_file_read(int fd, hs_symbol_file_fn *take, void *ctx)
+{
+    return read_tables(fd, SHT_SYMTAB, &(struct wanted){ FUNCTIONS, take, ctx });
+}
+
+bool hs_symbol_file_read_objects(int fd, uint32_t table_type, hs_symbol_file_fn *take, void *ctx)
+{
+    return read_tables(fd, table_type, &(struct wanted){ OBJECTS, take, ctx });
 }
 
 /* --- which file it is ------------------------------------------------------------------------- */
@@ -225,15 +246,24 @@ static int open_debug_file(const uint8_t *id, size_t id_bytes)
     return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
-static bool read_debug_file(int program_fd, hs_symbol_file_fn *take, void *ctx)
+int hs_symbol_file_open_debug(int program_fd)
 {
     uint8_t id[BUILD_ID_BYTES], other_id[BUILD_ID_BYTES];
     size_t id_bytes = hs_symbol_file_build_id(program_fd, id);
     int fd = id_bytes > 0 ? open_debug_file(id, id_bytes) : -1;
-    bool is_ok = false;
+    if (fd >= 0 && (hs_symbol_file_build_id(fd, other_id) != id_bytes ||
+                    memcmp(id, other_id, id_bytes) != 0)) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+static bool read_debug_file(int program_fd, hs_symbol_file_fn *take, void *ctx)
+{
+    int fd = hs_symbol_file_open_debug(program_fd);
+    bool is_ok = fd >= 0 && hs_symbol_file_read(fd, take, ctx);
     if (fd >= 0) {
-        is_ok = hs_symbol_file_build_id(fd, other_id) == id_bytes &&
-                memcmp(id, other_id, id_bytes) == 0 && hs_symbol_file_read(fd, take, ctx);
         close(fd);
     }
     return is_ok;
