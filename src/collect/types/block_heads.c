@@ -1,0 +1,111 @@
+/*
+ * Groups blocks into pieces of memory: see block_heads.h.
+ */
+#include "collect/types/block_heads.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rt/check.h"
+
+#define PAGE_BYTES UINT64_C(4096)
+#define WORD_BYTES sizeof(uint64_t)
+#define HEAD_BYTES (HS_BLOCK_HEAD_WORDS * WORD_BYTES)
+
+static_assert(PAGE_BYTES + HEAD_BYTES == HS_TYPE_PIECE_BYTES, "a piece has room for its heads");
+
+int hs_block_heads_init(const struct hs_typed_block *blocks, size_t count,
+                        struct hs_block_heads *ret_heads)
+{
+    struct hs_block_heads heads = {
+        .blocks = blocks,
+        .order = malloc((count + 1) * sizeof(*heads.order)),
+        .count = count,
+        .bytes = malloc(HS_TYPE_PIECES_MAX * HS_TYPE_PIECE_BYTES),
+    };
+    bool is_sorted = true;
+    int r = heads.order && heads.bytes ? 0 : -ENOMEM;
+    for (size_t i = 0; i < count && r == 0; i++) {
+        heads.order[i] = (struct hs_pair){ .key = blocks[i].va, .value = i };
+        is_sorted &= i == 0 || blocks[i - 1].va <= blocks[i].va;
+    }
+    r = r == 0 && !is_sorted ? hs_sort_pairs(heads.order, count) : r;
+    if (r < 0) {
+        hs_block_heads_deinit(&heads);
+        return r;
+    }
+    *ret_heads = heads;
+    return 0;
+}
+
+void hs_block_heads_deinit(struct hs_block_heads *heads)
+{
+    free(heads->order);
+    free(heads->bytes);
+    *heads = (struct hs_block_heads){ 0 };
+}
+
+static uint64_t head_bytes(const struct hs_typed_block *block)
+{
+    uint64_t size_bytes = block->size_bytes < HEAD_BYTES ? block->size_bytes : HEAD_BYTES;
+    return block->va < HS_TYPE_VA_MAX ? size_bytes & ~(uint64_t)(WORD_BYTES - 1) : 0;
+}
+
+/* The heads that begin in one page. */
+static void make_piece(struct hs_block_heads *heads, struct hs_type_piece *ret_piece)
+{
+    uint64_t va = heads->order[heads->next].key, end_va = va;
+    size_t first_idx = heads->next;
+    while (heads->next < heads->count &&
+           heads->order[heads->next].key / PAGE_BYTES == va / PAGE_BYTES) {
+        const struct hs_pair *pair = &heads->order[heads->next++];
+        uint64_t bytes = head_bytes(&heads->blocks[pair->value]);
+        end_va = bytes > 0 && pair->key + bytes > end_va ? pair->key + bytes : end_va;
+    }
+    HS_ASSERT(end_va - va <= HS_TYPE_PIECE_BYTES && heads->next > first_idx);
+    *ret_piece = (struct hs_type_piece){
+        .va = va,
+        .size_bytes = (uint32_t)(end_va - va),
+        .first_idx = first_idx,
+        .end_idx = heads->next,
+    };
+}
+
+bool hs_block_heads_next(struct hs_block_heads *heads, const struct hs_type_memory *memory)
+{
+    heads->piece_count = 0;
+    while (heads->next < heads->count && heads->piece_count < HS_TYPE_PIECES_MAX) {
+        make_piece(heads, &heads->pieces[heads->piece_count++]);
+    }
+    if (heads->piece_count > 0) {
+        memory->read_pieces(memory->ctx, heads->pieces, heads->piece_count, heads->bytes);
+    }
+    return heads->piece_count > 0;
+}
+
+unsigned hs_block_heads_words(const struct hs_block_heads *heads, size_t piece, size_t i,
+                              uint64_t ret_words[HS_BLOCK_HEAD_WORDS], size_t *ret_block)
+{
+    const struct hs_type_piece *from = &heads->pieces[piece];
+    uint64_t off = heads->order[i].key - from->va;
+    *ret_block = (size_t)heads->order[i].value;
+    uint64_t bytes = head_bytes(&heads->blocks[*ret_block]);
+    uint64_t there_bytes = off < from->read_bytes ? from->read_bytes - off : 0;
+    bytes = bytes < there_bytes ? bytes : there_bytes & ~(uint64_t)(WORD_BYTES - 1);
+    memcpy(ret_words, heads->bytes + piece * HS_TYPE_PIECE_BYTES + off, bytes);
+    return (unsigned)(bytes / WORD_BYTES);
+}
+
+bool hs_block_heads_word(const struct hs_block_heads *heads, size_t piece, uint64_t va,
+                         uint64_t *ret_word)
+{
+    const struct hs_type_piece *from = &heads->pieces[piece];
+    uint64_t off = va - from->va;
+    if (va < from->va || off >= from->read_bytes || from->read_bytes - off < sizeof(*ret_word)) {
+        return false;
+    }
+    memcpy(ret_word, heads->bytes + piece * HS_TYPE_PIECE_BYTES + off, sizeof(*ret_word));
+    return true;
+}
