@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -196,6 +197,19 @@ static void test_hostile_rtti(void **state)
     typed_put(world->memory, info, &vtable, 1);
     assert_string_equal(type_of(world, put_vtable(world, 0, put_info(world, vtable, "3Foo", 0))),
                         "");
+    /* Another class of the second name behind it, which is not its own. */
+    uint64_t other = put_info(world, 0, "N10__cxxabiv120__si_class_type_infoE", 0);
+    typed_put(world->memory, other, &world->metas[INFO_SINGLE], 1);
+    vtable = put_vtable(world, 0, other);
+    info = put_info(world, vtable, "N10__cxxabiv117__class_type_infoE", 0);
+    vtable = put_vtable(world, 0, info);
+    assert_string_equal(type_of(world, put_vtable(world, 0, put_info(world, vtable, "3Foo", 0))),
+                        "");
+    /* A secondary vtable of one of the three classes. */
+    typed_read(world->memory, world->metas[INFO_CLASS] - 8, &info, sizeof(info));
+    vtable = put_vtable(world, -8, info);
+    assert_string_equal(type_of(world, put_vtable(world, 0, put_info(world, vtable, "3Foo", 0))),
+                        "");
     /* Bases in a circle. */
     info = put_info(world, world->metas[INFO_SINGLE], "3Foo", world->next_va + 8);
     typed_put(world->memory, info + 16, &info, 1);
@@ -268,7 +282,7 @@ static void test_symbols(void **state)
     assert_string_equal(type_of(world, at), "");
     world->memory->symbols[0] = (struct hs_type_symbol){ "_ZTVN1a3FooE", at - 8, 64 };
     assert_string_equal(type_of(world, at), "");
-    world->memory->symbols[0] = (struct hs_type_symbol){ "_ZTVN1a3FooE", start, 32 };
+    world->memory->symbols[0] = (struct hs_type_symbol){ "_ZTVN1a3FooE", start, 36 };
     assert_string_equal(type_of(world, at), "");
     world->memory->symbols[0] = (struct hs_type_symbol){ "_ZTVN1a3Fo", start, sizeof(words) };
     assert_string_equal(type_of(world, at), "");
@@ -291,7 +305,8 @@ static void test_arrays(void **state)
         { { 3, foo, 1, 2, 0, 1, 2, foo, 1, 2 }, 80, "" },     /* a structure */
         { { 2, foo, 1, 2, foo, 1, 2, foo, 1, 2 }, 80, "" },   /* fewer than there is room for */
         { { 4, foo, 1, 2, foo, 1, 2, foo, 1, 2 }, 80, "" },   /* more */
-        { { 1, foo, 1, 2 }, 32, "" },                         /* one proves nothing */
+        { { 1, foo, 1, 2, foo }, 32, "" },                    /* one proves nothing */
+        { { 3, foo, 1, 2, foo, 1, 2, foo, 1, 2 }, 81, "" },   /* a rest */
         { { 0, foo, 1, 2 }, 32, "" },                         /* none */
         { { UINT64_MAX, foo, 1, 2 }, 32, "" },                /* too many */
         { { 99, 2, foo, 1, foo, 1 }, 48, "Foo[]" },           /* elements aligned to 16 */
@@ -391,9 +406,9 @@ static void test_python_of_other_builds(void **state)
     struct world *world = *state;
     uint64_t root = put_root(world);
     uint64_t number = put_python(world, root, "float", 24, 0);
-    const uint64_t words[] = { 1, number, 0 }, moved[] = { 1, 0, 0, root };
+    const uint64_t words[] = { 1, number, 0 }, moved[] = { 1, 0 };
     assert_string_equal(type_of_words(world, words, 3, 24), "float");
-    typed_put(world->memory, root, moved, 4);
+    typed_put(world->memory, root, moved, 2);
     assert_string_equal(type_of_words(world, words, 3, 24), "");
     /* Types of types in a circle that does not lead to PyType_Type. */
     root = put_root(world);
@@ -415,7 +430,7 @@ static void test_many(void **state)
     uint64_t foo = put_vtable(world, 0, put_info(world, world->metas[INFO_CLASS], "3Foo", 0));
     uint64_t bar = put_vtable(world, 0, put_info(world, world->metas[INFO_CLASS], "3Bar", 0));
     for (unsigned i = 0; i < BLOCKS; i++) {
-        unsigned k = i * 37 % BLOCKS; /* in no order; every 25th is at the end of a page */
+        unsigned k = BLOCKS - 1 - i; /* the last one first; some are at the end of a page */
         uint64_t va = TYPED_HEAP_VA + k * 160;
         typed_put(world->memory, va, k % 3 == 0 ? &foo : &bar, k % 3 < 2);
         blocks[i] = (struct hs_typed_block){ va, 160, 0 };
@@ -443,6 +458,30 @@ static void test_many(void **state)
     assert_int_equal(counts->late_count, BLOCKS);
     assert_int_equal(blocks[0].type_idx, 0);
     assert_int_equal(hs_block_types_find(&memory, NULL, 0, 0, &world->types), 0);
+}
+
+/* Reading takes two milliseconds. */
+static bool read_slowly(void *ctx, uint64_t va, void *ret_bytes, size_t size_bytes)
+{
+    const struct timespec pause = { 0, 2000000 };
+    nanosleep(&pause, NULL);
+    return typed_read(ctx, va, ret_bytes, size_bytes);
+}
+
+/* The time ends while the blocks of one call of read_pieces are looked at. */
+static void test_slow(void **state)
+{
+    struct world *world = *state;
+    struct hs_type_memory memory = typed_view(world->memory);
+    struct hs_typed_block blocks[BLOCKS];
+    memory.read = read_slowly;
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        uint64_t word = world->metas[0] + i * 8; /* all different */
+        blocks[i] = (struct hs_typed_block){ TYPED_HEAP_VA + i * 160, 160, 0 };
+        typed_put(world->memory, blocks[i].va, &word, 1);
+    }
+    assert_int_equal(hs_block_types_find(&memory, blocks, BLOCKS, 200000000, &world->types), 0);
+    assert_true(world->types.counts.late_count > 0 && world->types.counts.late_count < BLOCKS);
 }
 
 /* A head that ends on the next page, which is gone; blocks at impossible addresses. */
@@ -504,6 +543,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_python, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_python_of_other_builds, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_many, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_slow, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_edges, set_up, tear_down),
         cmocka_unit_test(test_names),
     };

@@ -54,10 +54,12 @@ int hs_type_names_put(struct hs_type_names *names, enum hs_type_language languag
     if (!item) {
         size_t off = names->texts.bytes;
         hs_buf_add(&names->texts, text, text_bytes + 1);
-        int r = names->texts.err != 0 ? names->texts.err
-                                      : hs_intern_at(&names->ids, &names->items, sizeof(*item), key,
-                                                     (void **)&item, &is_new);
-        if (r < 0) {
+        int r = names->texts.err;
+        if (r == 0) {
+            r = hs_intern_at(&names->ids, &names->items, sizeof(*item), key, (void **)&item,
+                             &is_new);
+        }
+        if (r != 0) {
             return r;
         }
         *item = (struct hs_type_name){ .off = off, .language = language };

@@ -245,11 +245,11 @@ static int name_by_symbol(struct hs_vtable_types *vtables, uint64_t vtable_va,
     uint64_t function_va;
     if (!read_words(vtables, vtable_va, &function_va, 1) ||
         memory->place(memory->ctx, function_va) != HS_TYPE_PLACE_CODE ||
-        !memory->find_symbol(memory->ctx, vtable_va, &symbol) ||
-        strncmp(symbol.name, "_ZTV", 4) != 0 || vtable_va < symbol.start_va ||
+        !memory->find_symbol(memory->ctx, vtable_va, &symbol) || vtable_va < symbol.start_va ||
         !is_first_function(vtables, &symbol, vtable_va)) {
         return 0;
     }
+    /* A vtable for the time of construction has another prefix. */
     return put_name(vtables, symbol.name, VTABLES_PREFIX, &type->type_idx);
 }
 
