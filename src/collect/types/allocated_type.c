@@ -1,0 +1,177 @@
+/*
+ * Reads types from the names of frames: see allocated_type.h.
+ *
+ * A demangled name of a function template begins with the type that it returns. So a name is looked
+ * for at each place where one can begin: at the start, and behind a blank that is in no brackets.
+ */
+#include "collect/types/allocated_type.h"
+
+#include <string.h>
+
+#include "rt/base.h"
+
+/* Functions that allocate bytes, and what stands between them and the function of a library. */
+static const char *const plain_names[] = {
+    "operator new(",
+    "operator new[](",
+    "malloc",
+    "calloc",
+    "realloc",
+    "aligned_alloc",
+    "posix_memalign",
+    "memalign",
+    "__libc_malloc",
+    "std::__1::__libcpp_allocate",
+    "std::__libcpp_allocate",
+    "void* std::__1::__libcpp_operator_new<",
+    "void* std::__libcpp_operator_new<",
+};
+
+/* PREFIX type ... > SUFFIX */
+static const struct form {
+    const char *prefix, *suffix;
+    bool is_of_allocator; /* the argument is an allocator, of which the first argument counts */
+} forms[] = {
+    { "__gnu_cxx::new_allocator<", "::allocate", false },
+    { "__gnu_cxx::malloc_allocator<", "::allocate", false },
+    { "__gnu_cxx::__alloc_traits<", "::allocate", true },
+    { "std::__new_allocator<", "::allocate", false },
+    { "std::allocator<", "::allocate", false },
+    { "std::allocator_traits<", "::allocate", true },
+    { "std::make_unique<", "(", false },
+    { "std::make_unique_for_overwrite<", "(", false },
+    { "std::make_shared<", "(", false },
+    { "std::make_shared_for_overwrite<", "(", false },
+    { "std::allocate_shared<", "(", false },
+};
+
+/* Inline namespaces of libraries, which are not in the forms. */
+static const char *const inline_names[] = { "std::__1::", "std::__ndk1::", "std::__cxx11::" };
+
+static bool begins_with(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* Where `text` goes on behind the prefix. NULL: it does not begin with it. */
+static const char *behind_prefix(const char *text, const char *prefix)
+{
+    const char *std = "std::";
+    for (size_t i = 0; i < HS_COUNT_OF(inline_names) && begins_with(prefix, std); i++) {
+        if (begins_with(text, inline_names[i])) {
+            text += strlen(inline_names[i]);
+            prefix += strlen(std);
+        }
+    }
+    return begins_with(text, prefix) ? text + strlen(prefix) : NULL;
+}
+
+/* The brackets that are open at a place. */
+struct depth {
+    unsigned round; /* and square and curly ones */
+    unsigned angle; /* outside of all others: inside, it may be an operator */
+};
+
+/* Takes one character; `before` is the one before it, or 0. */
+static void step(struct depth *depth, char before, char c)
+{
+    if (c == '(' || c == '[' || c == '{') {
+        depth->round++;
+    } else if ((c == ')' || c == ']' || c == '}') && depth->round > 0) {
+        depth->round--;
+    } else if (c == '<' && depth->round == 0) {
+        depth->angle++;
+    } else if (c == '>' && depth->round == 0 && depth->angle > 0 && before != '-') {
+        depth->angle--;
+    }
+}
+
+/* The end of the template argument at `text`: at the comma or bracket behind it. NULL: none. */
+static const char *argument_end(const char *text)
+{
+    struct depth depth = { 0 };
+    for (const char *at = text; *at != '\0'; at++) {
+        bool is_outside = depth.round == 0 && depth.angle == 0;
+        if (is_outside && (*at == ',' || *at == '>' || *at == ')')) {
+            return *at == ')' ? NULL : at;
+        }
+        step(&depth, at > text ? at[-1] : '\0', *at);
+    }
+    return NULL;
+}
+
+/* Behind the bracket that ends the arguments, of which the one at `text` is in the list. */
+static const char *list_end(const char *text)
+{
+    const char *end = argument_end(text);
+    while (end && *end == ',') {
+        end = argument_end(end + 1);
+    }
+    return end ? end + 1 : NULL;
+}
+
+static bool copy_type(const char *type, char *ret_name, size_t room_bytes)
+{
+    const char *end = argument_end(type);
+    while (end && end > type && end[-1] == ' ') {
+        end--;
+    }
+    size_t bytes = end ? (size_t)(end - type) : 0;
+    if (bytes == 0 || bytes >= room_bytes) {
+        return false;
+    }
+    memcpy(ret_name, type, bytes);
+    ret_name[bytes] = '\0';
+    return true;
+}
+
+static bool take_form(const struct form *form, const char *text, char *ret_name, size_t room_bytes)
+{
+    const char *type = behind_prefix(text, form->prefix);
+    const char *end = type ? list_end(type) : NULL;
+    if (!end || !begins_with(end, form->suffix)) {
+        return false;
+    }
+    if (form->is_of_allocator) {
+        type = strchr(type, '<');
+        type = type && type < end ? type + 1 : NULL;
+    }
+    return type && copy_type(type, ret_name, room_bytes);
+}
+
+static bool take_frame(const char *frame, char *ret_name, size_t room_bytes)
+{
+    struct depth depth = { 0 };
+    bool is_found = false;
+    for (const char *at = frame; *at != '\0' && !is_found; at++) {
+        bool is_start = at == frame || (at[-1] == ' ' && depth.round == 0 && depth.angle == 0);
+        for (size_t i = 0; i < HS_COUNT_OF(forms) && is_start && !is_found; i++) {
+            is_found = take_form(&forms[i], at, ret_name, room_bytes);
+        }
+        step(&depth, at > frame ? at[-1] : '\0', *at);
+    }
+    return is_found;
+}
+
+static bool is_plain(const char *frame)
+{
+    bool is_one = false;
+    for (size_t i = 0; i < HS_COUNT_OF(plain_names); i++) {
+        const char *name = plain_names[i];
+        size_t bytes = strlen(name);
+        is_one |= begins_with(frame, name) &&
+                  (name[bytes - 1] == '(' || name[bytes - 1] == '<' || frame[bytes] == '\0' ||
+                   frame[bytes] == '(' || frame[bytes] == '[' || frame[bytes] == '@');
+    }
+    return is_one;
+}
+
+bool hs_allocated_type(const char *const *frames, size_t frame_count, char *ret_name,
+                       size_t room_bytes)
+{
+    size_t i = 0;
+    while (i < frame_count && is_plain(frames[i])) {
+        i++;
+    }
+    return i < frame_count && take_frame(frames[i], ret_name, room_bytes);
+}
