@@ -11,6 +11,7 @@
 
 #include "collect/region/capture.h"
 #include "collect/region/region_control.h"
+#include "collect/target_memory.h"
 #include "rt/base.h"
 #include "util/proc.h"
 
@@ -87,7 +88,7 @@ struct hs_target *hs_target_close(struct hs_target *target)
 {
     if (target) {
         hs_target_budget_deinit(&target->session.budget);
-        hs_ledger_watch_deinit(&target->session.ledgers);
+        hs_target_forget_memory(target);
         hs_source_process_free(target->session.source);
         hs_target_process_deinit(&target->process);
         free(target->bound_heaps);
@@ -200,7 +201,7 @@ static void go_on_bound(struct hs_target *target)
         return; /* no session has begun on it */
     }
     hs_target_budget_deinit(&target->session.budget);
-    hs_ledger_watch_deinit(&target->session.ledgers);
+    hs_target_forget_memory(target);
     target->session.dumps = (struct hs_dump_watch){ 0 };
     target->session.are_children_taken = target->session.has_failed = false;
     hs_region_control_set_limits(&target->region, 0, false);
@@ -287,38 +288,6 @@ uint64_t hs_target_sample_count(struct hs_target *target)
     struct hs_sample_counts counts;
     hs_target_count_samples(target, &counts);
     return counts.sample_count;
-}
-
-/* --- the resident memory ---------------------------------------------------------------------- */
-
-/* Is its memory that of the program that is recorded? */
-static bool has_memory(const struct hs_target *target)
-{
-    return is_recording(target) && hs_target_process_has_memory(&target->process);
-}
-
-uint64_t hs_target_look_at_ledger(struct hs_target *target, struct hs_ledger_allowance *allowance,
-                                  uint64_t now_ns)
-{
-    uint64_t later_ns = hs_target_budget_pressing_ns(&target->session.budget, now_ns);
-    return !has_memory(target) ? UINT64_MAX
-           : later_ns > 0      ? later_ns
-                               : hs_ledger_watch_look(&target->session.ledgers, allowance,
-                                                      target->process.pid, &target->region, now_ns);
-}
-
-static void add_ledgers(struct hs_target *target, uint64_t now_ns, struct hs_snapshot *snap)
-{
-    struct hs_ledger_watch *watch = &target->session.ledgers;
-    if (has_memory(target)) {
-        hs_ledger_watch_read(watch, target->process.pid, &target->region, now_ns);
-    }
-    /* A snapshot without a ledger is complete, too. */
-    snap->ledger = watch->last ? hs_ledger_copy(watch->last) : NULL;
-    snap->pins = snap->ledger && watch->pins ? hs_pinned_pages_copy(watch->pins) : NULL;
-    if (snap->ledger && watch->rss_peak && watch->rss_peak->rss_bytes > snap->ledger->rss_bytes) {
-        snap->rss_peak_ledger = hs_ledger_copy(watch->rss_peak);
-    }
 }
 
 /* --- snapshots -------------------------------------------------------------------------------- */
@@ -457,10 +426,17 @@ static int capture(struct hs_target *target, uint64_t now_ns, hs_capture_open_fn
         process->look_next_ns = 0;
         hs_target_look(target, now_ns);
     }
+    /* A program that takes a snapshot of itself waits until its cut is open. */
+    if (!on_open) {
+        hs_target_read_memory(target, now_ns);
+    }
     int r = hs_capture_opened(&target->region, process->has_ended, time_ns, on_open, ctx, &snap);
     r = r < 0 ? r : complete(target, snap, ret_snapshot);
+    if (on_open) {
+        hs_target_read_memory(target, now_ns);
+    }
     if (r == 0) {
-        add_ledgers(target, now_ns, *ret_snapshot);
+        hs_target_add_ledgers(target, *ret_snapshot);
     }
     return r;
 }

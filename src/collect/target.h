@@ -26,6 +26,7 @@
 #include "collect/region/region_reader.h"
 #include "collect/target_budget.h"
 #include "collect/target_process.h"
+#include "collect/typed_records.h"
 #include "sources/sources.h"
 #include "trace/snapshot.h"
 
@@ -46,16 +47,17 @@ struct hs_target_state {
 };
 
 /* What the session that records a target keeps about it. The owner of the registry sets and uses
- * these fields, which are zero at the beginning; hs_target_close() frees `source`, `budget` and
- * `ledgers`. */
+ * these fields, which are zero at the beginning; hs_target_close() frees `source`, `budget`,
+ * `ledgers` and `types`. */
 struct hs_target_session {
     void *owner;                      /* the session that records it; NULL: none */
     struct hs_source_process *source; /* counters other than the heap's; NULL: none yet */
     struct hs_dump_watch dumps;
     struct hs_target_budget budget;
     struct hs_ledger_watch ledgers;
-    bool has_failed;         /* some dump could not be made */
-    bool are_children_taken; /* children that it already had were looked for */
+    struct hs_typed_records types; /* of the recorded blocks */
+    bool has_failed;               /* some dump could not be made */
+    bool are_children_taken;       /* children that it already had were looked for */
 };
 
 struct hs_target {

@@ -56,10 +56,11 @@ static int parse_by(const struct hs_opts_spec *spec, const struct report_args *a
                             "what was freed is not recorded");
     }
     if (hs_part_by_parse(args->by, &options->by, &bad) < 0) {
-        return hs_args_fail(spec,
-                            "--by: '%.*s' is not one of process, heap, thread, age, stack, or is "
-                            "given twice",
-                            (int)strcspn(bad, ","), bad);
+        return hs_args_fail(
+            spec,
+            "--by: '%.*s' is not one of process, heap, thread, type, age, stack, or is "
+            "given twice",
+            (int)strcspn(bad, ","), bad);
     }
     options->form = args->is_json ? options->form : HS_REPORT_BY;
     return 0;
@@ -156,8 +157,18 @@ static int run_report(const char *path, struct hs_report_options *options)
      * its reason. */
     int status =
         hs_profile_file_load_view(path, &options->select, options->view, &profile, &view, &reason);
-    if (status == 0 && options->by.by_count > 0 &&
-        hs_part_groups_check(profile, &options->select, hs_views[view].quantity) == -ENODATA) {
+    int known =
+        status == 0 && options->by.by_count > 0
+            ? hs_part_groups_check(profile, &options->select, hs_views[view].quantity, &options->by)
+            : 0;
+    if (known == -ENOENT) {
+        hs_message("%s: no types of blocks were recorded: they are read in the memory of the "
+                   "running program, now and then and at snapshots, and it ended before, or "
+                   "heapscope may not read its memory",
+                   path);
+        status = HS_EXIT_STATUS_FAILED;
+    }
+    if (known == -ENODATA) {
         hs_message(
             "%s: --by needs a trace of this version of heapscope: in this file, no thread and "
             "age is recorded for what %s",
@@ -230,8 +241,8 @@ int hs_cmd_report(int argc, char **argv)
                     "show what the resident memory consists of: blocks, free memory of malloc's,\n"
                     "stacks, code, files and other mappings"),
         HS_OPT_STRING(0, "by", "LIST", &args.by,
-                      "divide the memory by each of these in turn: process, heap, thread, age,\n"
-                      "stack; such as thread,stack or stack,age"),
+                      "divide the memory by each of these in turn: process, heap, thread, type,\n"
+                      "age, stack; such as thread,stack or type,age"),
         HS_OPT_FLAG(0, "health", &args.is_health,
                     "show the counters of everything that can be missing from the profile"),
         HS_OPT_FLAG(0, "json", &args.is_json, "print JSON, with all figures and without rounding"),

@@ -162,16 +162,28 @@ int hs_address_space_read_file(int fd, struct hs_address_space *ret_space)
     return finish(&space, read_chunks(fd, &space), ret_space);
 }
 
-int hs_address_space_read(pid_t pid, struct hs_address_space *ret_space)
+static int read_of(pid_t pid, const char *file, struct hs_address_space *ret_space)
 {
     char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/smaps", (int)pid);
+    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         return errno == ENOENT ? -ESRCH : -errno;
     }
     int r = hs_address_space_read_file(fd, ret_space);
     close(fd);
+    return r;
+}
+
+int hs_address_space_read(pid_t pid, struct hs_address_space *ret_space)
+{
+    return read_of(pid, "smaps", ret_space);
+}
+
+int hs_address_space_read_places(pid_t pid, struct hs_address_space *ret_space)
+{
+    int r = read_of(pid, "maps", ret_space);
+    ret_space->has_no_figures = r == 0;
     return r;
 }
 
@@ -189,6 +201,9 @@ const char *hs_mapping_path(const struct hs_address_space *space, const struct h
 
 bool hs_address_space_is_forked(const struct hs_address_space *space)
 {
+    if (space->has_no_figures) {
+        return true; /* it may be */
+    }
     for (size_t i = 0; i < space->count; i++) {
         const struct hs_mapping *mapping = &space->items[i];
         if (mapping->inode == 0 && !mapping->is_shared && mapping->is_writable &&

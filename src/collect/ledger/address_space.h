@@ -34,10 +34,13 @@ struct hs_address_space {
     size_t count;
     size_t capacity;
     struct hs_buf paths; /* each with its NUL */
+    bool has_no_figures; /* only where the mappings are is known */
 };
 
 /* Reads the mappings of `pid`. Returns 0, or see Fails. */
 int hs_address_space_read(pid_t pid, struct hs_address_space *ret_space);
+/* The same without figures, which the kernel has to count: it takes a fraction of the time. */
+int hs_address_space_read_places(pid_t pid, struct hs_address_space *ret_space);
 /* The same from an open file with such a text. */
 int hs_address_space_read_file(int fd, struct hs_address_space *ret_space);
 /* The same from text of that form. */

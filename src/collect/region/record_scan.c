@@ -160,7 +160,8 @@ static void add_part(const struct hs_record_scan *scan, enum hs_part_view view,
     const struct hs_part_key key = {
         .stack_id = record->stack_id,
         .thread_id = (uint16_t)(record->thread_id < scan->thread_count ? record->thread_id : 0),
-        .type_id = hs_record_type(scan->types, record->idx, record->block_hash),
+        .type_id = hs_record_type(scan->types, record->idx, record->block_hash,
+                                  !(HS_RECORD_STATE(record->word) & HS_RECORD_ALIVE)),
         .age_class = hs_age_class(age_ms),
     };
     struct hs_estimate estimate;

@@ -3,12 +3,14 @@
  *
  * A record is reused when its block is freed. So each type is kept with what the record was then:
  * a later scan takes the type only if the record still is of the same block, alive or dead. Blocks
- * with the same address, size, stack, thread and time of birth are taken for one.
+ * with the same size, stack, thread and time of birth are taken for one, and if they live, with the
+ * same address.
  *
  * Threads   none.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "fmt/region_layout.h"
@@ -19,24 +21,26 @@ struct hs_record_types {
     uint64_t *block_hashes; /* by record: hs_record_block_hash() */
     uint16_t *type_ids;     /* by record: 0: unknown; below HS_PART_OTHERS */
     uint64_t count;
-    const char *const *names; /* by type id; that of 0 is not used */
+    const char **names; /* by type id; that of 0 is not used */
     uint32_t name_count;
 };
 
-/* What tells a block from another one with the same record. */
+/* What tells a block from another one with the same record. The lower half is of its address, which
+ * the record of a dead block does not have any more. */
 static inline uint64_t hs_record_block_hash(uint64_t va, uint64_t size_thread, uint32_t stack_id,
                                             uint32_t birth_ms)
 {
-    uint64_t hash = hs_hash_step(hs_hash_step(va, size_thread), stack_id);
-    return hs_mix64(hs_hash_step(hash, birth_ms));
+    uint64_t hash = hs_hash_step(hs_hash_step(size_thread, stack_id), birth_ms);
+    return hs_mix64(hash) << 32 | hs_mix64(va) >> 32;
 }
 
 /* The type of record `i`; 0: unknown. */
 static inline uint16_t hs_record_type(const struct hs_record_types *types, uint64_t i,
-                                      uint64_t block_hash)
+                                      uint64_t block_hash, bool is_dead)
 {
-    return types && i < types->count && types->type_ids[i] != 0 &&
-                   types->block_hashes[i] == block_hash
-               ? types->type_ids[i]
-               : 0;
+    if (!types || i >= types->count || types->type_ids[i] == 0) {
+        return 0;
+    }
+    uint64_t difference = types->block_hashes[i] ^ block_hash;
+    return difference == 0 || (is_dead && difference >> 32 == 0) ? types->type_ids[i] : 0;
 }

@@ -167,9 +167,20 @@ static bool lacks_parts(const struct hs_profile_dump *dump, enum hs_quantity qua
     return !dump->has_parts && whole->bytes > 0;
 }
 
-int hs_part_groups_check(const struct hs_profile *profile, const struct hs_select_spec *spec,
-                         enum hs_quantity quantity)
+static bool needs_types(const struct hs_part_groups *groups)
 {
+    for (uint32_t i = 0; i < groups->by_count; i++) {
+        if (groups->by[i] == HS_PART_BY_TYPE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int hs_part_groups_check(const struct hs_profile *profile, const struct hs_select_spec *spec,
+                         enum hs_quantity quantity, const struct hs_part_groups *groups)
+{
+    bool has_types = !needs_types(groups);
     struct hs_selection selection;
     int r = hs_select_dumps(profile, spec, &selection);
     if (r != 0) {
@@ -178,9 +189,10 @@ int hs_part_groups_check(const struct hs_profile *profile, const struct hs_selec
     r = quantity == HS_QUANTITY_ALLOC ? -ENODATA : 0;
     for (uint32_t d = 0; d < selection.dump_count && r == 0; d++) {
         r = lacks_parts(&profile->dumps[selection.dumps[d]], quantity) ? -ENODATA : 0;
+        has_types |= profile->dumps[selection.dumps[d]].has_types;
     }
     hs_selection_deinit(&selection);
-    return r;
+    return r == 0 && !has_types ? -ENOENT : r;
 }
 
 static int add_rows(struct grouping *grouping)

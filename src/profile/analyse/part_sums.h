@@ -56,10 +56,11 @@ struct hs_part_groups {
  */
 int hs_part_by_parse(const char *text, struct hs_part_groups *ret_groups, const char **ret_bad);
 
-/* Whether parts are known of the quantity, in the dumps that the specification selects: 0,
- * -ENODATA, or as hs_select_dumps(). */
+/* Whether parts are known of the quantity, and types if the groups need them, in the dumps that the
+ * specification selects: 0; -ENODATA: no parts; -ENOENT: no dump has types; or as
+ * hs_select_dumps(). */
 int hs_part_groups_check(const struct hs_profile *profile, const struct hs_select_spec *spec,
-                         enum hs_quantity quantity);
+                         enum hs_quantity quantity, const struct hs_part_groups *groups);
 
 /* Groups the parts of the view's quantity by groups->by. Returns 0, or see Fails. */
 int hs_part_groups_build(const struct hs_selection *selection, const struct hs_agg *agg,

@@ -1,0 +1,118 @@
+"""Types of blocks, found in the memory of the program: `report --by type`, and heapscope_parts."""
+
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+from conftest import clean_env
+from waiting import wait_until
+
+
+class Running:
+    """A program under `run -i 1` that has printed "ready"; `said` are the lines before."""
+
+    def __init__(self, dist, file, program, *options):
+        command = [dist / "bin" / "heapscope", "run", "-q", "-i", 1, "-o", file, *options, "--", *program]
+        self.collector = subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                          env=clean_env())
+        self.said = []
+        for line in self.collector.stdout:
+            if line == "ready\n":
+                break
+            self.said.append(line.rstrip("\n").split("\t"))
+        children = subprocess.run(["ps", "-o", "pid=,comm=", "--ppid", str(self.collector.pid)], stdout=subprocess.PIPE, text=True)
+        name = os.path.basename(str(program[0]))[:15]
+        lines = [line.split(None, 1) for line in children.stdout.splitlines()]
+        self.pid = int(next(pid for pid, comm in lines if comm == name))
+
+    def end(self):
+        self.collector.stdin.close()
+        return self.collector.wait(60)
+
+
+def types_of(heapscope, file, *options):
+    done = heapscope("report", "--json", "--by", "type", *options, file)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    return {part["type"]: part["amount"] for part in report["parts"]}
+
+
+def snapshot(heapscope, pid, file):
+    wait_until(lambda: heapscope("snapshot", "-p", pid, "-o", file).returncode == 0)
+    return file
+
+
+@pytest.fixture(params=["symbols", "stripped"])
+def objects(request, target, tmp_path):
+    """test/target/typed_objects.cc."""
+    program = target("typed_objects", "-O2")
+    if request.param == "symbols":
+        return program
+    stripped = tmp_path / "its objects"
+    subprocess.run(["strip", "--strip-all", "-o", stripped, program], check=True)
+    return stripped
+
+
+def test_classes(dist, heapscope, objects, tmp_path):
+    """Each object has its class, as many as the constructors have counted; and nothing else is taken for an object."""
+    it = Running(dist, tmp_path / "x.pftrace", [objects, 200])
+    want = {name: int(count) for count, name in it.said}
+    file = snapshot(heapscope, it.pid, tmp_path / "now.pftrace")
+    assert it.end() == 0
+    types = types_of(heapscope, file)
+    assert len(want) > 15
+    assert {name: types[name]["count"] for name in want} == want
+    ours = [name for name in types if name.startswith(("shapes::", "make_local", "(anonymous"))]
+    assert set(ours) <= set(want)
+
+
+def test_dead(dist, heapscope, target, tmp_path):
+    """A killed program has the types that were found while it ran."""
+    file = tmp_path / "x.pftrace"
+    it = Running(dist, file, [target("typed_objects", "-O2"), 200])
+    want = {name: int(count) for count, name in it.said}
+    snapshot(heapscope, it.pid, tmp_path / "now.pftrace")
+    os.kill(it.pid, signal.SIGKILL)
+    assert it.end() == 128 + signal.SIGKILL
+    types = types_of(heapscope, file)
+    assert {name: types[name]["count"] for name in want} == want
+
+
+PYTHON = """
+import sys, time
+class Order: pass
+orders = [Order() for i in range(3000)]
+pages = [{str(i): [i]} for i in range(2000)]
+print('ready', flush=True)
+sys.stdin.read()
+"""
+
+
+def test_python(dist, heapscope, tmp_path):
+    file = tmp_path / "x.pftrace"
+    it = Running(dist, file, ["/usr/bin/python3", "-c", PYTHON])
+    now = snapshot(heapscope, it.pid, tmp_path / "now.pftrace")
+    assert it.end() == 0
+    types = types_of(heapscope, now)
+    assert types["Order"]["count"] == 3000
+    assert 2000 <= types["dict"]["count"] < 4000 and 2000 <= types["list"]["count"] < 4000
+    # The interpreter frees them at its end, and then they are dead; they lived at the peak.
+    peak = types_of(heapscope, file, "--view", "peak")
+    assert peak["Order"]["count"] == 3000
+
+
+def test_sql(dist, heapscope, target, tmp_path):
+    it = Running(dist, tmp_path / "x.pftrace", [target("typed_objects", "-O2"), 50])
+    file = snapshot(heapscope, it.pid, tmp_path / "now.pftrace")
+    it.end()
+    done = heapscope("query", "--format", "csv", file, "SELECT sum(count) FROM heapscope_parts WHERE type_name = 'shapes::Diamond' AND view = 'live'")
+    assert float(done.stdout.splitlines()[1]) == 50
+
+
+def test_without_types(heapscope, run):
+    """A program that has ended before anything was read has no types, and the report says why."""
+    done = run(["/bin/true"], "-i", "1")
+    answer = heapscope("report", "--by", "type", done.file)
+    assert answer.returncode == 1 and "no types of blocks were recorded" in answer.stderr
