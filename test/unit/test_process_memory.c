@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "collect/types/block_types.h"
 #include "collect/types/process_memory.h"
 #include "rt/base.h"
 
@@ -22,6 +23,15 @@
 
 static const char constant[] = "in constant memory";
 static char data[] = "in a module's data";
+
+static void function(void)
+{
+}
+
+/* A vtable without RTTI, as far as its symbol and its content tell. */
+typedef void function_type(void);
+extern function_type *const vtable[4] __asm__("_ZTV3Foo");
+function_type *const vtable[4] = { NULL, NULL, function, function };
 
 struct fixture {
     struct hs_address_space space;
@@ -159,12 +169,41 @@ static void test_pieces(void **state)
     munmap(memory, (size_t)5 * PAGE);
 }
 
+static void test_symbols(void **state)
+{
+    static struct fixture fixture;
+    struct hs_type_symbol symbol;
+    uint64_t word = va_of(&vtable[2]);
+    struct hs_block_types types = { 0 };
+    struct hs_typed_block block = { va_of(&word), sizeof(word), 0 };
+    (void)state;
+    open_memory(&fixture);
+    assert_true(fixture.memory.find_symbol(fixture.memory.ctx, va_of(&vtable[1]), &symbol));
+    assert_string_equal(symbol.name, "_ZTV3Foo");
+    assert_int_equal(symbol.start_va, va_of(vtable));
+    assert_int_equal(symbol.size_bytes, sizeof(vtable));
+    assert_false(fixture.memory.find_symbol(fixture.memory.ctx, va_of(vtable) - 1, &symbol));
+    assert_false(fixture.memory.find_symbol(fixture.memory.ctx, va_of(&vtable[4]), &symbol));
+    assert_false(fixture.memory.find_symbol(fixture.memory.ctx, va_of(&word), &symbol));
+    assert_int_equal(hs_block_types_read(getpid(), &fixture.space, &block, 1, 0, &types), 0);
+    assert_int_equal(block.type_idx, 1);
+    assert_string_equal(hs_type_names_text(&types.names, 1), "Foo");
+    hs_block_types_deinit(&types);
+    close_memory(&fixture);
+    /* Files that are too long are not read. */
+    open_memory(&fixture);
+    fixture.process.file_bytes_left = 1000;
+    assert_false(fixture.memory.find_symbol(fixture.memory.ctx, va_of(&vtable[1]), &symbol));
+    close_memory(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_places),
         cmocka_unit_test(test_untouched),
         cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_symbols),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -222,6 +223,15 @@ static void read_pieces(void *ctx, struct hs_type_piece *pieces, size_t count, u
 
 /* --- symbols ---------------------------------------------------------------------------------- */
 
+static bool may_read_file(struct hs_process_memory *process, int fd)
+{
+    struct stat status;
+    uint64_t bytes = fstat(fd, &status) == 0 ? (uint64_t)status.st_size : UINT64_MAX;
+    bool is_small = bytes <= process->file_bytes_left;
+    process->file_bytes_left -= is_small ? bytes : 0;
+    return is_small;
+}
+
 static const struct hs_vtable_symbols *symbols_of(struct hs_process_memory *process,
                                                   const struct hs_mapping *mapping)
 {
@@ -239,7 +249,7 @@ static const struct hs_vtable_symbols *symbols_of(struct hs_process_memory *proc
     struct hs_process_module *module = &process->modules[process->module_count];
     int fd = hs_vtable_symbols_open_file(process->pid, path, mapping->inode);
     if (fd >= 0) {
-        if (hs_vtable_symbols_read(fd, &module->symbols) < 0) {
+        if (!may_read_file(process, fd) || hs_vtable_symbols_read(fd, &module->symbols) < 0) {
             module->symbols = (struct hs_vtable_symbols){ 0 };
         }
         close(fd);
@@ -314,11 +324,16 @@ int hs_process_memory_open(pid_t pid, const struct hs_address_space *space,
         .pid = pid,
         .space = space,
         .places = malloc(space->count + 1),
+        .modules = calloc(HS_PROCESS_MODULES_MAX, sizeof(ret_process->modules[0])),
+        .file_bytes_left = HS_PROCESS_FILE_BYTES_MAX,
         .pagemap_fd = -1,
     };
-    int r = ret_process->places ? hs_remote_window_open(pid, &ret_process->window) : -ENOMEM;
+    int r = ret_process->places && ret_process->modules
+                ? hs_remote_window_open(pid, &ret_process->window)
+                : -ENOMEM;
     if (r < 0) {
         free(ret_process->places);
+        free(ret_process->modules);
         return r;
     }
     ret_process->window.has_shared_pages = hs_address_space_is_forked(space);
@@ -345,6 +360,7 @@ void hs_process_memory_close(struct hs_process_memory *process)
     }
     hs_remote_window_close(&process->window);
     free(process->places);
+    free(process->modules);
     *process = (struct hs_process_memory){ .pagemap_fd = -1, .window.mem_fd = -1 };
 }
 

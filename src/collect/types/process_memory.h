@@ -25,6 +25,9 @@
 
 #define HS_PROCESS_PAGE_STATES 1024U
 #define HS_PROCESS_MODULES_MAX 256U
+/* The files whose symbols are read have this many bytes in all at most, so that a process cannot
+ * make the search take minutes. */
+#define HS_PROCESS_FILE_BYTES_MAX (UINT64_C(4) << 30)
 
 enum hs_page_state {
     HS_PAGE_UNKNOWN,
@@ -53,8 +56,9 @@ struct hs_process_memory {
     int pagemap_fd;
     struct hs_residency residency; /* of the range in which blocks were read last */
     struct hs_process_page pages[HS_PROCESS_PAGE_STATES]; /* by the lowest bits of `page` */
-    struct hs_process_module modules[HS_PROCESS_MODULES_MAX];
+    struct hs_process_module *modules;                    /* HS_PROCESS_MODULES_MAX elements */
     unsigned module_count;
+    uint64_t file_bytes_left;
 };
 
 /* Opens the memory. `space` must outlive it. */
