@@ -1,33 +1,221 @@
 /*
- * See json_read.h.
+ * See json_read.h. An event is what yajl reports: a bracket, a key or a plain value.
  */
 #include "util/json_read.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <yajl/yajl_parse.h>
 
-#include "util/buf.h"
+#include "util/array.h"
 
 #define NUMBER_BYTES_MAX 64
+/* Values are often read for a few bytes at their begin: the first piece is small. */
+#define PIECE_BYTES_MIN 256
+#define PIECE_BYTES_MAX 4096
+
+struct hs_json_event {
+    char kind;      /* { } [ ] " 0 t f n, k: a key */
+    bool is_copied; /* the text is in texts, at the offset `text` */
+    uint32_t past;  /* end of the token in the piece */
+    uintptr_t text; /* address, or offset */
+    size_t bytes;
+};
+
+/* --- from yajl to the queue --- */
+
+static int put(struct hs_json_reader *reader, char kind, const unsigned char *text, size_t bytes)
+{
+    struct hs_json_event event = {
+        .kind = kind,
+        .past = (uint32_t)yajl_get_bytes_consumed(reader->parser),
+        .text = (uintptr_t)text,
+        .bytes = bytes,
+    };
+    uintptr_t piece = (uintptr_t)reader->piece;
+    if (text && (event.text < piece || event.text >= piece + reader->piece_bytes)) {
+        event.text = reader->texts.bytes; /* it was in two pieces, or has escape sequences */
+        event.is_copied = true;
+        hs_buf_add(&reader->texts, text, bytes);
+        reader->err = reader->err ? reader->err : reader->texts.err;
+    }
+    if (reader->err == 0) {
+        reader->err = hs_array_reserve(&reader->events, &reader->event_capacity,
+                                       reader->event_count + 1, sizeof(reader->events[0]));
+    }
+    if (reader->err != 0) {
+        return 0;
+    }
+    reader->events[reader->event_count++] = event;
+    return 1;
+}
+
+static int on_null(void *ctx)
+{
+    return put(ctx, 'n', NULL, 0);
+}
+
+static int on_boolean(void *ctx, int value)
+{
+    return put(ctx, value ? 't' : 'f', NULL, 0);
+}
+
+static int on_number(void *ctx, const char *text, size_t bytes)
+{
+    return put(ctx, '0', (const unsigned char *)text, bytes);
+}
+
+static int on_string(void *ctx, const unsigned char *text, size_t bytes)
+{
+    return put(ctx, '"', text, bytes);
+}
+
+static int on_key(void *ctx, const unsigned char *text, size_t bytes)
+{
+    return put(ctx, 'k', text, bytes);
+}
+
+static int on_open(struct hs_json_reader *reader, char kind)
+{
+    return ++reader->depth <= HS_JSON_DEPTH_MAX && put(reader, kind, NULL, 0);
+}
+
+static int on_close(struct hs_json_reader *reader, char kind)
+{
+    reader->depth--;
+    return put(reader, kind, NULL, 0);
+}
+
+static int on_open_object(void *ctx)
+{
+    return on_open(ctx, '{');
+}
+
+static int on_close_object(void *ctx)
+{
+    return on_close(ctx, '}');
+}
+
+static int on_open_array(void *ctx)
+{
+    return on_open(ctx, '[');
+}
+
+static int on_close_array(void *ctx)
+{
+    return on_close(ctx, ']');
+}
+
+static const yajl_callbacks callbacks = {
+    .yajl_null = on_null,
+    .yajl_boolean = on_boolean,
+    .yajl_number = on_number,
+    .yajl_string = on_string,
+    .yajl_start_map = on_open_object,
+    .yajl_map_key = on_key,
+    .yajl_end_map = on_close_object,
+    .yajl_start_array = on_open_array,
+    .yajl_end_array = on_close_array,
+};
+
+void hs_json_begin(struct hs_json_reader *reader, const char *text, const char *end)
+{
+    *reader = (struct hs_json_reader){ .at = text, .end = end, .past = text };
+    reader->parser = yajl_alloc(&callbacks, NULL, reader);
+    reader->err = reader->parser ? 0 : -ENOMEM;
+    if (reader->parser) {
+        yajl_config(reader->parser, yajl_allow_trailing_garbage, 1);
+        yajl_config(reader->parser, yajl_dont_validate_strings, 1);
+    }
+}
+
+void hs_json_end(struct hs_json_reader *reader)
+{
+    if (reader->parser) {
+        yajl_free(reader->parser);
+    }
+    free(reader->events);
+    hs_buf_deinit(&reader->texts);
+    *reader = (struct hs_json_reader){ 0 };
+}
+
+/* Gives yajl the next piece of the text, or says that the text is over. */
+static void parse_piece(struct hs_json_reader *reader)
+{
+    size_t most = reader->piece_bytes ? reader->piece_bytes * 4 : PIECE_BYTES_MIN;
+    size_t left = (size_t)(reader->end - reader->at);
+    most = most < PIECE_BYTES_MAX ? most : PIECE_BYTES_MAX;
+    reader->piece = reader->at;
+    reader->piece_bytes = left < most ? left : most;
+    reader->event_count = reader->next_event = 0;
+    hs_buf_clear(&reader->texts);
+    if (left == 0) {
+        reader->is_ended = true;
+        (void)yajl_complete_parse(reader->parser); /* a number may end here */
+        return;
+    }
+    reader->at += reader->piece_bytes;
+    if (yajl_parse(reader->parser, (const unsigned char *)reader->piece, reader->piece_bytes) !=
+        yajl_status_ok) {
+        reader->is_ended = true;
+    }
+}
 
 static void fail(struct hs_json_reader *reader)
 {
-    reader->is_cut |= reader->at >= reader->end && !reader->is_bad;
+    reader->is_cut |= !reader->is_bad && reader->is_ended && reader->at >= reader->end &&
+                      reader->piece == reader->end && reader->err == 0;
     reader->is_bad = true;
+    reader->is_ended = true;
     reader->at = reader->end;
+    reader->event_count = reader->next_event = 0;
 }
 
-static bool is_blank(char c)
+/* The next event, which stays in the queue; NULL: there is none, and the reader has failed. */
+static const struct hs_json_event *peek(struct hs_json_reader *reader)
 {
-    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+    while (reader->next_event == reader->event_count && !reader->is_ended && reader->err == 0) {
+        parse_piece(reader);
+    }
+    if (reader->next_event == reader->event_count) {
+        fail(reader);
+        return NULL;
+    }
+    return &reader->events[reader->next_event];
 }
+
+static void pull(struct hs_json_reader *reader)
+{
+    reader->past = reader->piece + reader->events[reader->next_event].past;
+    reader->next_event++;
+}
+
+static struct hs_json_text text_of(struct hs_json_reader *reader, const struct hs_json_event *event)
+{
+    return (struct hs_json_text){
+        event->is_copied ? hs_buf_text(&reader->texts) + event->text : (const char *)event->text,
+        event->bytes,
+    };
+}
+
+/* --- values --- */
 
 char hs_json_peek(struct hs_json_reader *reader)
 {
-    while (reader->at < reader->end && is_blank(*reader->at)) {
-        reader->at++;
+    const struct hs_json_event *event = peek(reader);
+    bool is_value = event && event->kind != 'k' && event->kind != '}' && event->kind != ']';
+    return is_value ? event->kind : '\0';
+}
+
+const char *hs_json_place(const struct hs_json_reader *reader)
+{
+    const char *at = reader->past;
+    while (at < reader->end &&
+           (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t' || *at == ':' || *at == ',')) {
+        at++;
     }
-    return reader->at < reader->end ? *reader->at : '\0';
+    return at;
 }
 
 bool hs_json_enter(struct hs_json_reader *reader, char bracket)
@@ -36,138 +224,38 @@ bool hs_json_enter(struct hs_json_reader *reader, char bracket)
         hs_json_skip(reader);
         return false;
     }
-    reader->at++;
-    reader->is_first = true;
-    return true;
-}
-
-/* Moves over the comma in front of a value that is not the first one, or over the end. */
-static bool next(struct hs_json_reader *reader, char end)
-{
-    char c = hs_json_peek(reader);
-    if (c == end) {
-        reader->at++;
-        reader->is_first = false;
-        return false;
-    }
-    if (!reader->is_first) {
-        if (c != ',') {
-            fail(reader);
-            return false;
-        }
-        reader->at++;
-        c = hs_json_peek(reader);
-    }
-    reader->is_first = false;
-    if (c == '\0' || c == ',' || c == '}' || c == ']') {
-        fail(reader);
-        return false;
-    }
+    pull(reader);
     return true;
 }
 
 bool hs_json_next_element(struct hs_json_reader *reader)
 {
-    return next(reader, ']');
+    const struct hs_json_event *event = peek(reader);
+    if (event && event->kind == ']') {
+        pull(reader);
+        return false;
+    }
+    if (event && (event->kind == '}' || event->kind == 'k')) {
+        fail(reader); /* the caller is not in an array */
+        return false;
+    }
+    return event != NULL;
 }
 
-/* --- strings --- */
-
-/* Finds the quote that ends a string; `at` is behind the one that begins it. NULL: none is. */
-static const char *end_of_string(const char *at, const char *end, bool *ret_has_escape)
+bool hs_json_next_key(struct hs_json_reader *reader, struct hs_json_text *ret_key)
 {
-    *ret_has_escape = false;
-    for (; at < end && *at != '"'; at++) {
-        if (*at == '\\') {
-            *ret_has_escape = true;
-            at++;
-        }
+    const struct hs_json_event *event = peek(reader);
+    if (event && event->kind == '}') {
+        pull(reader);
+        return false;
     }
-    return at < end ? at : NULL;
-}
-
-static void put_utf8(struct hs_buf *buf, uint32_t c)
-{
-    if (c < 0x80) {
-        hs_buf_char(buf, (char)c);
-    } else if (c < 0x800) {
-        hs_buf_char(buf, (char)(0xC0 | c >> 6));
-        hs_buf_char(buf, (char)(0x80 | (c & 0x3F)));
-    } else {
-        if (c < 0x10000) {
-            hs_buf_char(buf, (char)(0xE0 | c >> 12));
-        } else {
-            hs_buf_char(buf, (char)(0xF0 | c >> 18));
-            hs_buf_char(buf, (char)(0x80 | (c >> 12 & 0x3F)));
-        }
-        hs_buf_char(buf, (char)(0x80 | (c >> 6 & 0x3F)));
-        hs_buf_char(buf, (char)(0x80 | (c & 0x3F)));
+    if (!event || event->kind != 'k') {
+        fail(reader); /* the caller is not in an object */
+        return false;
     }
-}
-
-/* The value of four hexadecimal digits; UINT32_MAX: they are none. */
-static uint32_t hex4(const char *at, const char *end)
-{
-    uint32_t value = 0;
-    for (int i = 0; i < 4; i++, at++) {
-        char c = at < end ? *at : 'x';
-        uint32_t digit = c >= '0' && c <= '9'   ? (uint32_t)(c - '0')
-                         : c >= 'a' && c <= 'f' ? (uint32_t)(c - 'a' + 10)
-                         : c >= 'A' && c <= 'F' ? (uint32_t)(c - 'A' + 10)
-                                                : UINT32_MAX;
-        if (digit == UINT32_MAX) {
-            return UINT32_MAX;
-        }
-        value = value << 4 | digit;
-    }
-    return value;
-}
-
-/* Writes the character of "\uXXXX", or of two of them; `at` is at the first digit. */
-static const char *put_unicode(struct hs_buf *buf, const char *at, const char *end)
-{
-    uint32_t c = hex4(at, end);
-    if (c == UINT32_MAX) {
-        put_utf8(buf, 0xFFFD);
-        return at;
-    }
-    at += 4;
-    if (c >= 0xD800 && c < 0xDC00 && end - at >= 6 && at[0] == '\\' && at[1] == 'u') {
-        uint32_t low = hex4(at + 2, end);
-        if (low >= 0xDC00 && low < 0xE000) {
-            put_utf8(buf, 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00));
-            return at + 6;
-        }
-    }
-    put_utf8(buf, c >= 0xD800 && c < 0xE000 ? 0xFFFD : c);
-    return at;
-}
-
-static void unescape(struct hs_buf *buf, const char *at, const char *end)
-{
-    static const char escapes[] = "n\nt\tr\rb\bf\f";
-    hs_buf_clear(buf);
-    while (at < end) {
-        const char *escape = memchr(at, '\\', (size_t)(end - at));
-        const char *stop = escape ? escape : end;
-        hs_buf_add(buf, at, (size_t)(stop - at));
-        if (!escape || escape + 1 >= end) {
-            return;
-        }
-        char c = escape[1];
-        at = escape + 2;
-        if (c == 'u') {
-            at = put_unicode(buf, at, end);
-            continue;
-        }
-        for (size_t i = 0; i + 1 < sizeof(escapes); i += 2) {
-            if (escapes[i] == c) {
-                c = escapes[i + 1];
-                break;
-            }
-        }
-        hs_buf_char(buf, c);
-    }
+    *ret_key = text_of(reader, event);
+    pull(reader);
+    return true;
 }
 
 bool hs_json_read_text(struct hs_json_reader *reader, struct hs_json_text *ret_text)
@@ -176,35 +264,8 @@ bool hs_json_read_text(struct hs_json_reader *reader, struct hs_json_text *ret_t
         hs_json_skip(reader);
         return false;
     }
-    bool has_escape;
-    const char *from = reader->at + 1;
-    const char *to = end_of_string(from, reader->end, &has_escape);
-    if (!to) {
-        reader->at = reader->end;
-        fail(reader);
-        return false;
-    }
-    reader->at = to + 1;
-    *ret_text = (struct hs_json_text){ from, (size_t)(to - from) };
-    if (has_escape) {
-        unescape(reader->scratch, from, to);
-        ret_text->text = hs_buf_text(reader->scratch);
-        ret_text->bytes = reader->scratch->err ? 0 : reader->scratch->bytes;
-    }
-    return true;
-}
-
-bool hs_json_next_key(struct hs_json_reader *reader, struct hs_json_text *ret_key)
-{
-    if (!next(reader, '}')) {
-        return false;
-    }
-    if (hs_json_peek(reader) != '"' || !hs_json_read_text(reader, ret_key) ||
-        hs_json_peek(reader) != ':') {
-        fail(reader);
-        return false;
-    }
-    reader->at++;
+    *ret_text = text_of(reader, &reader->events[reader->next_event]);
+    pull(reader);
     return true;
 }
 
@@ -213,81 +274,52 @@ bool hs_json_text_is(const struct hs_json_text *text, const char *with)
     return text->bytes == strlen(with) && memcmp(text->text, with, text->bytes) == 0;
 }
 
-/* --- other values --- */
-
-static bool is_of_word(char c)
+static bool number_of(const struct hs_json_text *text, double *ret_number)
 {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
-           c == '+' || c == '.';
+    char number[NUMBER_BYTES_MAX];
+    uint64_t whole = 0;
+    size_t i = 0;
+    for (; i < text->bytes && i < 15 && text->text[i] >= '0' && text->text[i] <= '9'; i++) {
+        whole = whole * 10 + (uint64_t)(text->text[i] - '0');
+    }
+    if (i == text->bytes) {
+        *ret_number = (double)whole; /* nearly all numbers, without strtod() */
+        return true;
+    }
+    if (text->bytes >= sizeof(number)) {
+        return false;
+    }
+    memcpy(number, text->text, text->bytes);
+    number[text->bytes] = '\0';
+    *ret_number = strtod(number, NULL);
+    return true;
 }
 
 bool hs_json_read_number(struct hs_json_reader *reader, double *ret_number)
 {
-    char first = hs_json_peek(reader);
-    char number[NUMBER_BYTES_MAX];
-    const char *from = reader->at;
-    hs_json_skip(reader);
-    size_t bytes = (size_t)(reader->at - from);
-    if ((first != '-' && (first < '0' || first > '9')) || bytes >= sizeof(number)) {
+    if (hs_json_peek(reader) != '0') {
+        hs_json_skip(reader);
         return false;
     }
-    uint64_t whole = 0;
-    size_t i = 0;
-    for (; i < bytes && i < 15 && from[i] >= '0' && from[i] <= '9'; i++) {
-        whole = whole * 10 + (uint64_t)(from[i] - '0');
-    }
-    if (i == bytes) {
-        *ret_number = (double)whole; /* nearly all numbers, without strtod() */
-        return true;
-    }
-    memcpy(number, from, bytes);
-    number[bytes] = '\0';
-    char *end;
-    *ret_number = strtod(number, &end);
-    return *end == '\0';
-}
-
-/* Skips the rest of an object or an array, and what is nested in it. */
-static void skip_nested(struct hs_json_reader *reader)
-{
-    size_t depth = 0;
-    for (; reader->at < reader->end; reader->at++) {
-        char c = *reader->at;
-        if (c == '"') {
-            bool unused;
-            const char *to = end_of_string(reader->at + 1, reader->end, &unused);
-            if (!to) {
-                break;
-            }
-            reader->at = to;
-        } else if (c == '{' || c == '[') {
-            depth++;
-        } else if ((c == '}' || c == ']') && --depth == 0) {
-            reader->at++;
-            return;
-        }
-    }
-    reader->at = reader->end;
-    fail(reader);
+    struct hs_json_text text = text_of(reader, &reader->events[reader->next_event]);
+    pull(reader);
+    return number_of(&text, ret_number);
 }
 
 void hs_json_skip(struct hs_json_reader *reader)
 {
-    char c = hs_json_peek(reader);
-    if (c == '"') {
-        bool has_escape;
-        const char *to = end_of_string(reader->at + 1, reader->end, &has_escape);
-        reader->at = to ? to + 1 : reader->end;
-        if (!to) {
-            fail(reader);
-        }
-    } else if (c == '{' || c == '[') {
-        skip_nested(reader);
-    } else if (is_of_word(c)) {
-        while (reader->at < reader->end && is_of_word(*reader->at)) {
-            reader->at++;
-        }
-    } else {
+    uint32_t depth = 0;
+    if (hs_json_peek(reader) == '\0') {
         fail(reader);
+        return;
     }
+    do {
+        const struct hs_json_event *event = peek(reader);
+        if (!event) {
+            return;
+        }
+        depth += event->kind == '{' || event->kind == '[';
+        depth -= event->kind == '}' || event->kind == ']';
+        pull(reader);
+    } while (depth > 0);
 }

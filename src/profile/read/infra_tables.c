@@ -200,7 +200,7 @@ void hs_infra_read_maps(struct hs_infra_tables *tables, uint32_t process,
                         struct hs_json_reader *reader)
 {
     struct hs_json_text key;
-    struct hs_json_reader nodes = { 0 };
+    const char *nodes = NULL;
     hs_json_enter(reader, '{');
     while (hs_json_next_key(reader, &key) && tables->err == 0) {
         if (hs_json_text_is(&key, "strings")) {
@@ -209,15 +209,20 @@ void hs_infra_read_maps(struct hs_infra_tables *tables, uint32_t process,
                 read_string(tables, process, reader);
             }
         } else {
-            nodes = hs_json_text_is(&key, "nodes") ? *reader : nodes;
+            nodes = hs_json_text_is(&key, "nodes") ? hs_json_place(reader) : nodes;
             hs_json_skip(reader);
         }
     }
     /* The names come first, wherever they are. */
-    if (nodes.at && hs_json_enter(&nodes, '[')) {
-        while (hs_json_next_element(&nodes) && tables->err == 0) {
-            read_node(tables, process, &nodes);
+    if (nodes) {
+        struct hs_json_reader json;
+        hs_json_begin(&json, nodes, reader->end);
+        hs_json_enter(&json, '[');
+        while (hs_json_next_element(&json) && tables->err == 0) {
+            read_node(tables, process, &json);
         }
+        tables->err = tables->err ? tables->err : json.err;
+        hs_json_end(&json);
     }
 }
 

@@ -33,15 +33,13 @@ static bool read_entry(struct hs_infra_tables *tables, uint32_t process,
 {
     struct hs_json_text key;
     struct entry entry = { .node = HS_INFRA_NO_ID, .is_whole = true };
+    /* what hs_infra_read_id() makes of "" */
+    const uint64_t empty_id = hs_intern_hash("", 0).lo;
     bool has_type = false;
     hs_json_enter(json, '{');
     while (hs_json_next_key(json, &key)) {
         if (hs_json_text_is(&key, "bt")) {
-            struct hs_json_reader text_reader = *json;
-            struct hs_json_text text;
-            bool is_empty = hs_json_peek(json) == '"' && hs_json_read_text(&text_reader, &text) &&
-                            text.bytes == 0;
-            entry.is_whole = !hs_infra_read_id(json, &entry.id) || is_empty;
+            entry.is_whole = !hs_infra_read_id(json, &entry.id) || entry.id == empty_id;
         } else if (hs_json_text_is(&key, "size")) {
             entry.bytes = (double)hs_infra_read_hex(json);
         } else if (hs_json_text_is(&key, "count")) {

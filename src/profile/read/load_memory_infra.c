@@ -22,10 +22,12 @@
 #include "util/buf.h"
 
 /* heapscope gives this and more to a pid that occurs again, and tells the real one in a label. */
-#define PID_STEP    (UINT64_C(1) << 22)
-#define LABEL_PID   "pid "
-#define US_MAX      9e15
-#define HEAP_MALLOC "malloc"
+#define PID_STEP  (UINT64_C(1) << 22)
+#define LABEL_PID "pid "
+#define US_MAX    9e15
+/* Longer names of events are none of those that matter. */
+#define NAME_BYTES_MAX 32
+#define HEAP_MALLOC    "malloc"
 
 enum event_kind {
     EVENT_OTHER,
@@ -39,13 +41,12 @@ struct event {
     enum event_kind kind;
     uint64_t pid;
     double us;
-    struct hs_json_reader args; /* at the value */
+    const char *args; /* the value; NULL: none */
 };
 
 struct reader {
     const struct hs_load_source *source;
     struct hs_infra_tables tables;
-    struct hs_buf scratch;
     struct event *events;
     size_t event_count, event_capacity;
     struct hs_profile_sample *samples; /* of the current dump */
@@ -54,6 +55,11 @@ struct reader {
     uint64_t start_ns; /* time of the first dump with heaps */
     int err;
 };
+
+static const char *end_of(const struct reader *r)
+{
+    return (const char *)r->source->data + r->source->bytes;
+}
 
 /* --- events --- */
 
@@ -70,7 +76,8 @@ static enum event_kind kind_of(char phase, const struct hs_json_text *name)
 static void read_event(struct reader *r, struct hs_json_reader *json)
 {
     struct event event = { 0 };
-    struct hs_json_text key, phase = { "", 0 }, name = { "", 0 };
+    char name_bytes[NAME_BYTES_MAX];
+    struct hs_json_text key, phase = { "", 0 }, name = { name_bytes, 0 };
     double pid = -1;
     hs_json_enter(json, '{');
     while (hs_json_next_key(json, &key)) {
@@ -85,20 +92,19 @@ static void read_event(struct reader *r, struct hs_json_reader *json)
         } else if (hs_json_text_is(&key, "ts")) {
             (void)hs_json_read_number(json, &event.us);
         } else if (hs_json_text_is(&key, "name")) {
-            /* Names with escape sequences are none of those that matter. */
-            bool is_text = hs_json_peek(json) == '"';
-            const char *from = json->at + 1;
-            hs_json_skip(json);
-            if (is_text && !json->is_bad) {
-                name = (struct hs_json_text){ from, (size_t)(json->at - from) - 1 };
+            struct hs_json_text text;
+            name.bytes = 0;
+            if (hs_json_read_text(json, &text) && text.bytes <= sizeof(name_bytes)) {
+                memcpy(name_bytes, text.text, text.bytes);
+                name.bytes = text.bytes;
             }
         } else {
-            event.args = hs_json_text_is(&key, "args") ? *json : event.args;
+            event.args = hs_json_text_is(&key, "args") ? hs_json_place(json) : event.args;
             hs_json_skip(json);
         }
     }
     event.kind = kind_of(phase.bytes ? phase.text[0] : '-', &name);
-    if (event.kind == EVENT_OTHER || !event.args.at || r->err != 0) {
+    if (event.kind == EVENT_OTHER || !event.args || r->err != 0) {
         return;
     }
     event.pid = pid >= 0 && pid < 0x1p53 ? (uint64_t)pid : 0;
@@ -114,11 +120,8 @@ static void find_events(struct reader *r)
 {
     struct hs_load_report *report = r->source->report;
     struct hs_json_text key;
-    struct hs_json_reader json = {
-        .at = (const char *)r->source->data,
-        .end = (const char *)r->source->data + r->source->bytes,
-        .scratch = &r->scratch,
-    };
+    struct hs_json_reader json;
+    hs_json_begin(&json, (const char *)r->source->data, end_of(r));
     bool is_array = hs_json_peek(&json) == '[';
     if (!is_array) {
         hs_json_enter(&json, '{');
@@ -138,39 +141,78 @@ static void find_events(struct reader *r)
     }
     report->damage.is_truncated |= json.is_cut;
     report->bad_record_count += json.is_bad && !json.is_cut;
+    r->err = r->err ? r->err : json.err;
+    hs_json_end(&json);
 }
 
-/* The value of a key in an object; `at` is NULL when there is none. */
-static struct hs_json_reader value_of(struct hs_json_reader json, const char *name)
+/* The value of a key in the object at `place`; NULL: there is none. */
+static const char *value_of(struct reader *r, const char *place, const char *name)
 {
     struct hs_json_text key;
-    struct hs_json_reader value = { 0 };
-    if (json.at && hs_json_enter(&json, '{')) {
-        while (hs_json_next_key(&json, &key)) {
+    struct hs_json_reader json;
+    const char *value = NULL;
+    if (!place) {
+        return NULL;
+    }
+    hs_json_begin(&json, place, end_of(r));
+    if (hs_json_enter(&json, '{')) {
+        while (!value && hs_json_next_key(&json, &key)) {
             if (hs_json_text_is(&key, name)) {
-                return json;
+                value = hs_json_place(&json);
+            } else {
+                hs_json_skip(&json);
             }
-            hs_json_skip(&json);
         }
     }
+    r->err = r->err ? r->err : json.err;
+    hs_json_end(&json);
     return value;
+}
+
+static uint64_t hex_of(struct reader *r, const char *place, const char *name)
+{
+    const char *value = value_of(r, place, name);
+    uint64_t number = 0;
+    if (value) {
+        struct hs_json_reader json;
+        hs_json_begin(&json, value, end_of(r));
+        number = hs_infra_read_hex(&json);
+        hs_json_end(&json);
+    }
+    return number;
 }
 
 static void read_name(struct reader *r, const struct event *event)
 {
     uint32_t idx = hs_infra_process_of(&r->tables, event->pid);
-    struct hs_json_reader value =
-        value_of(event->args, event->kind == EVENT_NAME ? "name" : "labels");
+    const char *value = value_of(r, event->args, event->kind == EVENT_NAME ? "name" : "labels");
+    struct hs_json_reader json;
     struct hs_json_text text;
-    if (idx == HS_INFRA_NO_ID || !value.at || !hs_json_read_text(&value, &text)) {
+    if (idx == HS_INFRA_NO_ID || !value) {
         return;
     }
     struct hs_infra_in_process *process = &r->tables.processes[idx];
-    if (event->kind == EVENT_NAME) {
+    hs_json_begin(&json, value, end_of(r));
+    if (!hs_json_read_text(&json, &text)) {
+        text.bytes = 0;
+    } else if (event->kind == EVENT_NAME) {
         process->name = hs_builder_string_n(r->source->builder, text.text, text.bytes);
     } else if (event->pid >= PID_STEP && text.bytes > strlen(LABEL_PID) &&
                memcmp(text.text, LABEL_PID, strlen(LABEL_PID)) == 0) {
         process->real_pid = (uint32_t)(event->pid % PID_STEP);
+    }
+    hs_json_end(&json);
+}
+
+static void read_table(struct reader *r, const char *place, uint32_t process,
+                       void (*read)(struct hs_infra_tables *, uint32_t, struct hs_json_reader *))
+{
+    if (place) {
+        struct hs_json_reader json;
+        hs_json_begin(&json, place, end_of(r));
+        read(&r->tables, process, &json);
+        r->err = r->err ? r->err : json.err;
+        hs_json_end(&json);
     }
 }
 
@@ -185,21 +227,14 @@ static void read_tables(struct reader *r, const struct event *event)
         return;
     }
     if (event->kind == EVENT_FRAMES) {
-        struct hs_json_reader frames = value_of(event->args, "stackFrames");
-        if (frames.at) {
-            hs_infra_read_frames(&r->tables, process, &frames);
-        }
+        read_table(r, value_of(r, event->args, "stackFrames"), process, hs_infra_read_frames);
         return;
     }
-    struct hs_json_reader dumps = value_of(event->args, "dumps");
-    struct hs_json_reader maps = value_of(value_of(dumps, "heaps_v2"), "maps");
-    struct hs_json_reader regions = value_of(value_of(dumps, "process_mmaps"), "vm_regions");
-    if (maps.at) {
-        hs_infra_read_maps(&r->tables, process, &maps);
-    }
-    if (regions.at) {
-        hs_infra_read_regions(&r->tables, process, &regions);
-    }
+    const char *dumps = value_of(r, event->args, "dumps");
+    const char *heaps = value_of(r, dumps, "heaps_v2");
+    const char *mmaps = value_of(r, dumps, "process_mmaps");
+    read_table(r, value_of(r, heaps, "maps"), process, hs_infra_read_maps);
+    read_table(r, value_of(r, mmaps, "vm_regions"), process, hs_infra_read_regions);
 }
 
 /* --- rows --- */
@@ -218,36 +253,59 @@ static void add_sample(struct reader *r, uint32_t heap, uint32_t node, double by
     }
 }
 
-/* Reads {"counts":[1],"sizes":[64],"types":[0],"nodes":[10]}. */
-static void read_columns(struct reader *r, uint32_t process, uint32_t heap,
-                         struct hs_json_reader json)
+enum column {
+    COLUMN_COUNTS,
+    COLUMN_SIZES,
+    COLUMN_NODES,
+    COLUMN_N,
+};
+
+static void read_rows(struct reader *r, uint32_t process, uint32_t heap,
+                      struct hs_json_reader *columns)
 {
-    struct hs_json_reader counts = value_of(json, "counts");
-    struct hs_json_reader sizes = value_of(json, "sizes");
-    struct hs_json_reader nodes = value_of(json, "nodes");
-    if (!counts.at || !sizes.at || !nodes.at) {
-        return; /* no rows */
-    }
-    hs_json_enter(&counts, '[');
-    hs_json_enter(&sizes, '[');
-    hs_json_enter(&nodes, '[');
     for (;;) {
         double count, bytes;
         uint64_t node;
-        int more = hs_json_next_element(&nodes) + hs_json_next_element(&sizes) +
-                   hs_json_next_element(&counts);
-        if (more < 3 || r->err != 0) {
+        int more = 0;
+        for (enum column i = 0; i < COLUMN_N; i++) {
+            more += hs_json_next_element(&columns[i]);
+        }
+        if (more < COLUMN_N || r->err != 0) {
             r->source->report->bad_record_count += more > 0;
             return;
         }
-        bool has_count = hs_json_read_number(&counts, &count);
-        bool has_bytes = hs_json_read_number(&sizes, &bytes);
-        bool has_node = hs_infra_read_id(&nodes, &node);
+        bool has_count = hs_json_read_number(&columns[COLUMN_COUNTS], &count);
+        bool has_bytes = hs_json_read_number(&columns[COLUMN_SIZES], &bytes);
+        bool has_node = hs_infra_read_id(&columns[COLUMN_NODES], &node);
         if (has_count && has_bytes && has_node) {
             add_sample(r, heap, hs_infra_make_node(&r->tables, process, node), bytes, count);
         } else {
             r->source->report->bad_record_count++;
         }
+    }
+}
+
+/* Reads {"counts":[1],"sizes":[64],"types":[0],"nodes":[10]}. */
+static void read_columns(struct reader *r, uint32_t process, uint32_t heap, const char *place)
+{
+    static const char *const names[COLUMN_N] = { "counts", "sizes", "nodes" };
+    struct hs_json_reader columns[COLUMN_N] = { 0 };
+    const char *values[COLUMN_N];
+    bool is_whole = true;
+    for (enum column i = 0; i < COLUMN_N; i++) {
+        values[i] = value_of(r, place, names[i]);
+        is_whole &= values[i] != NULL;
+    }
+    for (enum column i = 0; i < COLUMN_N && is_whole; i++) {
+        hs_json_begin(&columns[i], values[i], end_of(r));
+        is_whole = hs_json_enter(&columns[i], '[');
+    }
+    if (is_whole) {
+        read_rows(r, process, heap, columns);
+    }
+    for (enum column i = 0; i < COLUMN_N; i++) {
+        r->err = r->err ? r->err : columns[i].err;
+        hs_json_end(&columns[i]);
     }
 }
 
@@ -268,25 +326,37 @@ static uint32_t heap_of(struct reader *r, const struct hs_json_text *name)
     return heap;
 }
 
+static void read_totals(struct reader *r, uint32_t process, uint32_t heap, const char *place)
+{
+    const char *entries = value_of(r, place, "entries");
+    if (entries) {
+        struct hs_json_reader json;
+        hs_json_begin(&json, entries, end_of(r));
+        hs_infra_read_totals(&r->tables, process, heap, &json, add_total, r);
+        r->err = r->err ? r->err : json.err;
+        hs_json_end(&json);
+    }
+}
+
 /* Reads the heaps of a dump, of the newer or the older form. */
-static void read_heaps(struct reader *r, uint32_t process, struct hs_json_reader heaps,
-                       bool is_older)
+static void read_heaps(struct reader *r, uint32_t process, const char *place, bool is_older)
 {
     struct hs_json_text key;
+    struct hs_json_reader heaps;
+    hs_json_begin(&heaps, place, end_of(r));
     hs_json_enter(&heaps, '{');
     while (hs_json_next_key(&heaps, &key) && r->err == 0) {
         uint32_t heap = heap_of(r, &key);
-        struct hs_json_reader value = heaps;
+        const char *value = hs_json_place(&heaps);
         if (is_older) {
-            struct hs_json_reader entries = value_of(value, "entries");
-            if (entries.at) {
-                hs_infra_read_totals(&r->tables, process, heap, &entries, add_total, r);
-            }
+            read_totals(r, process, heap, value);
         } else {
             read_columns(r, process, heap, value);
         }
         hs_json_skip(&heaps);
     }
+    r->err = r->err ? r->err : heaps.err;
+    hs_json_end(&heaps);
 }
 
 static void begin_process(struct reader *r, uint32_t idx)
@@ -306,10 +376,10 @@ static void begin_process(struct reader *r, uint32_t idx)
 static void read_dump(struct reader *r, const struct event *event)
 {
     uint32_t idx = hs_infra_process_of(&r->tables, event->pid);
-    struct hs_json_reader dumps = value_of(event->args, "dumps");
-    struct hs_json_reader newer = value_of(value_of(dumps, "heaps_v2"), "allocators");
-    struct hs_json_reader older = value_of(dumps, "heaps");
-    if (idx == HS_INFRA_NO_ID || (!newer.at && !older.at)) {
+    const char *dumps = value_of(r, event->args, "dumps");
+    const char *newer = value_of(r, value_of(r, dumps, "heaps_v2"), "allocators");
+    const char *older = newer ? NULL : value_of(r, dumps, "heaps");
+    if (idx == HS_INFRA_NO_ID || (!newer && !older)) {
         return; /* a dump without heaps */
     }
     uint64_t time_ns = (uint64_t)(event->us * 1000);
@@ -317,14 +387,12 @@ static void read_dump(struct reader *r, const struct event *event)
     begin_process(r, idx);
     r->sample_count = 0;
     r->sum = (struct hs_amount){ 0 };
-    if (newer.at) {
+    if (newer) {
         read_heaps(r, idx, newer, false);
     } else {
         read_heaps(r, idx, older, true);
     }
-    struct hs_json_reader totals = value_of(dumps, "process_totals");
-    struct hs_json_reader rss = value_of(totals, "resident_set_bytes");
-    struct hs_json_reader rss_peak = value_of(totals, "peak_resident_set_bytes");
+    const char *totals = value_of(r, dumps, "process_totals");
     struct hs_profile_dump dump = {
         .process = r->tables.processes[idx].builder_idx,
         .start_ns = r->start_ns,
@@ -332,8 +400,8 @@ static void read_dump(struct reader *r, const struct event *event)
         .has_scaled_counts = true,
         .live = r->sum,
         .alloc = r->sum,
-        .rss_bytes = rss.at ? hs_infra_read_hex(&rss) : 0,
-        .rss_peak_bytes = rss_peak.at ? hs_infra_read_hex(&rss_peak) : 0,
+        .rss_bytes = hex_of(r, totals, "resident_set_bytes"),
+        .rss_peak_bytes = hex_of(r, totals, "peak_resident_set_bytes"),
     };
     if (r->err == 0 && r->tables.err == 0) {
         hs_builder_dump(r->source->builder, &dump, r->samples, r->sample_count);
@@ -346,7 +414,7 @@ static int compare_times(const void *a, const void *b)
     if (x->us != y->us) {
         return x->us < y->us ? -1 : 1;
     }
-    return x->args.at < y->args.at ? -1 : x->args.at > y->args.at;
+    return x->args < y->args ? -1 : x->args > y->args;
 }
 
 int hs_load_memory_infra(const struct hs_load_source *source)
@@ -368,7 +436,6 @@ int hs_load_memory_infra(const struct hs_load_source *source)
     source->report->has_no_alloc = true;
     int err = r.err ? r.err : r.tables.err ? r.tables.err : hs_builder_error(source->builder);
     hs_infra_tables_deinit(&r.tables);
-    hs_buf_deinit(&r.scratch);
     free(r.events);
     free(r.samples);
     return err;
