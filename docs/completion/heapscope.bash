@@ -6,7 +6,7 @@ _heapscope()
     local cur prev words cword split
     _init_completion -s -n : || return
 
-    local commands='run attach detach record start stop list snapshot snapshots report diff export query profile check doctor'
+    local commands='run attach detach record start stop list snapshot snapshots report diff export query symbolize profile check doctor'
     local command='' i
     for ((i = 1; i < cword; i++)); do
         if [[ ${words[i]} != -* ]]; then
@@ -83,6 +83,10 @@ _heapscope()
             mapfile -t COMPREPLY < <(
                 compgen -W "$(heapscope snapshots --json 2>/dev/null | sed -n 's/.*"id": "\([^"]*\)".*/\1/p')" -- "$cur"
             )
+            return
+            ;;
+        symbolize:--output-directory | symbolize:--breakpad-symbols-directory)
+            _filedir -d
             return
             ;;
         *:--output-file | doctor:--policy | record:--config | profile:--output-dir)
@@ -163,6 +167,9 @@ _heapscope()
         query)
             options+=' --format --file --query-file --query-string --heap'
             ;;
+        symbolize)
+            options+=' --no-backup --output-directory --breakpad-symbols-directory --quiet'
+            ;;
         doctor)
             options+=' --policy --json'
             ;;
@@ -175,6 +182,8 @@ _heapscope()
         COMPREPLY=()
     elif [[ $command == query ]]; then
         _filedir
+    elif [[ $command == symbolize ]]; then
+        _filedir '@(json|json.gz)'
     else
         _filedir '@(pftrace|pb|pb.gz)'
     fi

@@ -323,3 +323,26 @@ void hs_json_skip(struct hs_json_reader *reader)
         pull(reader);
     } while (depth > 0);
 }
+
+const char *hs_json_find(const char *place, const char *end, const char *name, int *err)
+{
+    struct hs_json_text key;
+    struct hs_json_reader json;
+    const char *value = NULL;
+    if (!place) {
+        return NULL;
+    }
+    hs_json_begin(&json, place, end);
+    if (hs_json_enter(&json, '{')) {
+        while (!value && hs_json_next_key(&json, &key)) {
+            if (hs_json_text_is(&key, name)) {
+                value = hs_json_place(&json);
+            } else {
+                hs_json_skip(&json);
+            }
+        }
+    }
+    *err = *err ? *err : json.err;
+    hs_json_end(&json);
+    return value;
+}

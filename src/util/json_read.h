@@ -79,5 +79,11 @@ bool hs_json_read_text(struct hs_json_reader *reader, struct hs_json_text *ret_t
 /* Reads a number. False, and the value is skipped: it is none. */
 bool hs_json_read_number(struct hs_json_reader *reader, double *ret_number);
 
+/*
+ * The place of the value of a key in the object at `place`; NULL: there is none, or `place` is NULL.
+ * *err becomes -ENOMEM when memory is short.
+ */
+const char *hs_json_find(const char *place, const char *end, const char *name, int *err);
+
 /* True when the text is the same as `with`. */
 bool hs_json_text_is(const struct hs_json_text *text, const char *with);

@@ -249,6 +249,10 @@ static void put_mmaps(struct writer *w)
          * the link-time address.
          */
         put_hex(w, "fo", region->start_va - region->bias_va);
+        if (p->modules[region->module].build_id_bytes > 0) {
+            hs_json_kv_string(&w->json, "build_id",
+                              hs_profile_string(p, p->modules[region->module].build_id_hex));
+        }
         hs_json_key(&w->json, "bs");
         hs_json_open(&w->json, '{');
         hs_json_close(&w->json, '}');

@@ -25,7 +25,7 @@ static int compare_places(const void *a, const void *b)
                                       : (x->path > y->path) - (x->path < y->path);
 }
 
-/* Reads {"sa":"7f00","sz":"1000","mf":"/lib/x.so","fo":"1000"}. */
+/* Reads {"sa":"7f00","sz":"1000","mf":"/lib/x.so","fo":"1000","build_id":"ab12"}. */
 static void read_region(struct hs_infra_tables *tables, struct hs_infra_in_process *process,
                         struct hs_json_reader *reader)
 {
@@ -40,6 +40,8 @@ static void read_region(struct hs_infra_tables *tables, struct hs_infra_in_proce
             size_bytes = hs_infra_read_hex(reader);
         } else if (hs_json_text_is(&key, "fo")) {
             link_va = hs_infra_read_hex(reader);
+        } else if (hs_json_text_is(&key, "build_id")) {
+            place.build_id_bytes = hs_infra_read_build_id(reader, place.build_id);
         } else if (!hs_json_text_is(&key, "mf")) {
             hs_json_skip(reader);
         } else if (hs_json_read_text(reader, &text)) {
@@ -135,7 +137,9 @@ static uint32_t frame_at(struct hs_infra_tables *tables, const struct hs_infra_i
             .end_va = place->end_va,
             .bias_va = place->bias_va,
             .exec_off = place->start_va - place->bias_va,
+            .build_id_bytes = place->build_id_bytes,
         };
+        memcpy(module.build_id, place->build_id, place->build_id_bytes);
         frame.module = hs_builder_module(builder, &module);
         frame.rel_pc = pc - place->bias_va;
         frame.is_by_address = true;

@@ -96,25 +96,48 @@ bool hs_infra_read_id(struct hs_json_reader *reader, uint64_t *ret_id)
     return true;
 }
 
-uint64_t hs_infra_read_hex(struct hs_json_reader *reader)
+bool hs_infra_parse_hex(const char *text, size_t bytes, uint64_t *ret_value)
 {
-    struct hs_json_text text;
     uint64_t value = 0;
-    if (!hs_json_read_text(reader, &text) || text.bytes > 16) {
-        return 0;
-    }
-    for (size_t i = 0; i < text.bytes; i++) {
-        char c = text.text[i];
+    for (size_t i = 0; i < bytes; i++) {
+        char c = text[i];
         uint32_t digit = c >= '0' && c <= '9'   ? (uint32_t)(c - '0')
                          : c >= 'a' && c <= 'f' ? (uint32_t)(c - 'a' + 10)
                          : c >= 'A' && c <= 'F' ? (uint32_t)(c - 'A' + 10)
                                                 : 16;
         if (digit == 16) {
-            return 0;
+            return false;
         }
         value = value << 4 | digit;
     }
-    return value;
+    *ret_value = value;
+    return bytes > 0 && bytes <= 16;
+}
+
+uint64_t hs_infra_read_hex(struct hs_json_reader *reader)
+{
+    struct hs_json_text text;
+    uint64_t value;
+    bool is_hex =
+        hs_json_read_text(reader, &text) && hs_infra_parse_hex(text.text, text.bytes, &value);
+    return is_hex ? value : 0;
+}
+
+uint8_t hs_infra_read_build_id(struct hs_json_reader *reader, uint8_t *ret_build_id)
+{
+    struct hs_json_text text;
+    uint64_t value;
+    if (!hs_json_read_text(reader, &text) || text.bytes % 2 != 0 ||
+        text.bytes / 2 > HS_BUILD_ID_MAX) {
+        return 0;
+    }
+    for (size_t i = 0; i < text.bytes / 2; i++) {
+        if (!hs_infra_parse_hex(text.text + 2 * i, 2, &value)) {
+            return 0;
+        }
+        ret_build_id[i] = (uint8_t)value;
+    }
+    return (uint8_t)(text.bytes / 2);
 }
 
 /* --- tables --- */

@@ -26,6 +26,8 @@
 struct hs_infra_place {
     uint64_t start_va, end_va, bias_va;
     uint32_t path; /* string id */
+    uint8_t build_id[HS_BUILD_ID_MAX];
+    uint8_t build_id_bytes; /* 0: unknown */
 };
 
 struct hs_infra_in_process {
@@ -70,8 +72,13 @@ void hs_infra_tables_deinit(struct hs_infra_tables *tables);
 uint32_t hs_infra_process_of(struct hs_infra_tables *tables, uint64_t pid);
 /* Reads an id: a number, or a text. False, and the value is skipped: it is neither. */
 bool hs_infra_read_id(struct hs_json_reader *reader, uint64_t *ret_id);
+/* Parses 1 to 16 hexadecimal digits. False: the text is something else. */
+bool hs_infra_parse_hex(const char *text, size_t bytes, uint64_t *ret_value);
 /* Reads a text of hexadecimal digits; 0 when it is none. */
 uint64_t hs_infra_read_hex(struct hs_json_reader *reader);
+/* Reads a build id in hexadecimal digits. Returns its number of bytes, at most HS_BUILD_ID_MAX; 0
+ * when it is none. */
+uint8_t hs_infra_read_build_id(struct hs_json_reader *reader, uint8_t *ret_build_id);
 
 /* Reads "maps" of heaps_v2. */
 void hs_infra_read_maps(struct hs_infra_tables *tables, uint32_t process,

@@ -145,28 +145,9 @@ static void find_events(struct reader *r)
     hs_json_end(&json);
 }
 
-/* The value of a key in the object at `place`; NULL: there is none. */
 static const char *value_of(struct reader *r, const char *place, const char *name)
 {
-    struct hs_json_text key;
-    struct hs_json_reader json;
-    const char *value = NULL;
-    if (!place) {
-        return NULL;
-    }
-    hs_json_begin(&json, place, end_of(r));
-    if (hs_json_enter(&json, '{')) {
-        while (!value && hs_json_next_key(&json, &key)) {
-            if (hs_json_text_is(&key, name)) {
-                value = hs_json_place(&json);
-            } else {
-                hs_json_skip(&json);
-            }
-        }
-    }
-    r->err = r->err ? r->err : json.err;
-    hs_json_end(&json);
-    return value;
+    return hs_json_find(place, end_of(r), name, &r->err);
 }
 
 static uint64_t hex_of(struct reader *r, const char *place, const char *name)

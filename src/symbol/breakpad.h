@@ -1,0 +1,38 @@
+/*
+ * Reads Breakpad symbol files: texts in which a build of Chrome keeps the names of its functions.
+ *
+ *     MODULE Linux x86_64 4FBCEE4B6A5D3F9F0 app
+ *     INFO CODE_ID 4BEEBC4F5D6A9F3F
+ *     FILE 0 /src/main.c
+ *     FUNC m 1130 2a 0 main
+ *     1130 8 12 0
+ *     PUBLIC 1200 0 start
+ *
+ * Numbers of addresses and sizes are hexadecimal, those of lines and files decimal. A line belongs
+ * to the FUNC above it. A PUBLIC symbol reaches to the next symbol. Inlined calls (INLINE) are not
+ * read. Addresses are relative to the lowest mapped one of the module.
+ *
+ * Ensures   damaged lines are left out. Work is in proportion to the text.
+ * Threads   pure functions.
+ * Fails     -ENOMEM.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct hs_symbol_builder;
+
+/* Parts of a text, which are not terminated. */
+struct hs_breakpad_head {
+    const char *name; /* of the module, without a folder */
+    size_t name_bytes;
+    const char *code_id;  /* the build id in hexadecimal digits */
+    size_t code_id_bytes; /* 0: unknown */
+};
+
+/* Reads the lines in front of the first FILE, FUNC or PUBLIC. False: this is no symbol file. */
+bool hs_breakpad_head(const char *text, size_t bytes, struct hs_breakpad_head *ret_head);
+
+/* Fills the builder with the functions and lines of its addresses. 0 or -ENOMEM. */
+int hs_breakpad_names(struct hs_symbol_builder *builder, const char *text, size_t bytes);

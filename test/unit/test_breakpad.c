@@ -1,0 +1,187 @@
+/*
+ * Breakpad symbol files: records, what covers an address, damage, which file of a folder counts.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "rt/base.h"
+#include "symbol/breakpad.h"
+#include "symbol/breakpad_folder.h"
+#include "symbol/symbol_builder.h"
+
+static const char text[] = "MODULE Linux x86_64 4FBC0 My App\r\n"
+                           "INFO CODE_ID ABCDEF01\n"
+                           "FILE 0 /src/main.c\n"
+                           "FILE 1 /src/with blank.c\n"
+                           "FUNC m 1000 20 0 main\n"
+                           "1000 8 12 0\n"
+                           "1008 10 13 1\n"
+                           "FUNC 1100 10 0 _ZN1a1bEv\n"
+                           "INLINE 0 1 0 0 1100 4\n"
+                           "1100 bad 1 0\n"
+                           "FUNC 1105 4 0 overlaps\n"
+                           "PUBLIC 900 0 before\n"
+                           "PUBLIC m 1200 0 after(int)\n"
+                           "PUBLIC 12zz 0 damaged\n"
+                           "FUNC 1300 0 0 empty\n"
+                           "FUNC ffffffffffffff00 100 0 wraps\n"
+                           "STACK CFI INIT 1000 20 .cfa: $rsp 8 +\n";
+
+static const struct {
+    uint64_t pc;
+    const char *name, *file;
+    uint32_t line;
+} cases[] = {
+    { 0x8ff, NULL, NULL, 0 },
+    { 0x900, "before", "", 0 },
+    { 0xfff, "before", "", 0 },
+    { 0x1000, "main", "/src/main.c", 12 },
+    { 0x1007, "main", "/src/main.c", 12 },
+    { 0x1008, "main", "/src/with blank.c", 13 },
+    { 0x1018, "main", "", 0 }, /* no line covers it */
+    { 0x1020, NULL, NULL, 0 }, /* behind main, which comes after `before` */
+    { 0x1100, "a::b()", "", 0 },
+    { 0x1106, "a::b()", "", 0 }, /* the first of functions that overlap */
+    { 0x1110, NULL, NULL, 0 },
+    { 0x1200, "after(int)", "", 0 },
+    { 0x13ff, "after(int)", "", 0 },
+};
+
+static void what_covers_an_address(void **state)
+{
+    (void)state;
+    uint64_t pcs[HS_COUNT_OF(cases)];
+    struct hs_symbol_builder builder;
+    struct hs_symbol_table table;
+    for (size_t i = 0; i < HS_COUNT_OF(cases); i++) {
+        pcs[i] = cases[i].pc;
+    }
+    assert_int_equal(hs_symbol_builder_init(&builder, pcs, HS_COUNT_OF(cases)), 0);
+    assert_int_equal(hs_breakpad_names(&builder, text, strlen(text)), 0);
+    assert_int_equal(hs_symbol_builder_finish(&builder, pcs, HS_COUNT_OF(cases), &table), 0);
+    for (size_t i = 0; i < HS_COUNT_OF(cases); i++) {
+        const struct hs_symbol_span *span = &table.spans[i];
+        assert_int_equal(span->line_count, cases[i].name ? 1 : 0);
+        if (cases[i].name) {
+            const struct hs_symbol_line *line = &table.lines[span->line_first];
+            assert_string_equal(hs_symbol_string(&table, line->function_off), cases[i].name);
+            assert_string_equal(hs_symbol_string(&table, line->file_off), cases[i].file);
+            assert_int_equal(line->line, cases[i].line);
+        }
+    }
+    hs_symbol_table_deinit(&table);
+    hs_symbol_builder_deinit(&builder);
+}
+
+/* One address alone, so that no other address separates it from the symbols in front. */
+static void each_address_alone(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < HS_COUNT_OF(cases); i++) {
+        struct hs_symbol_builder builder;
+        assert_int_equal(hs_symbol_builder_init(&builder, &cases[i].pc, 1), 0);
+        assert_int_equal(hs_breakpad_names(&builder, text, strlen(text)), 0);
+        assert_int_equal(hs_symbol_builder_has(&builder, 0), cases[i].name != NULL);
+        hs_symbol_builder_deinit(&builder);
+    }
+}
+
+static void heads(void **state)
+{
+    (void)state;
+    struct hs_breakpad_head head;
+    assert_true(hs_breakpad_head(text, strlen(text), &head));
+    assert_int_equal(head.name_bytes, 6);
+    assert_memory_equal(head.name, "My App", 6);
+    assert_int_equal(head.code_id_bytes, 8);
+    assert_memory_equal(head.code_id, "ABCDEF01", 8);
+    static const char *const bad[] = { "", "MODULE", "MODULE Linux x86_64 0", "ELF",
+                                       "\nMODULE a b c d" };
+    for (size_t i = 0; i < HS_COUNT_OF(bad); i++) {
+        assert_false(hs_breakpad_head(bad[i], strlen(bad[i]), &head));
+    }
+    assert_true(hs_breakpad_head("MODULE a b c d", 14, &head));
+    assert_int_equal(head.code_id_bytes, 0);
+}
+
+static void write_file(const char *folder, const char *name, const char *code_id,
+                       const char *function)
+{
+    char path[256];
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file, "MODULE Linux x86_64 0 App.so\nINFO CODE_ID %s\nFUNC 0 100 0 %s\n", code_id,
+            function);
+    fclose(file);
+}
+
+static void expect(const struct hs_breakpad_folder *folder, const char *path, size_t id_bytes,
+                   uint32_t reason, const char *name)
+{
+    static const uint8_t build_id[] = { 0xAB, 0xCD };
+    static const uint64_t pcs[] = { 0x20, 0x10, 0x20 };
+    struct hs_symbol_table table;
+    const struct hs_symbol_request request = {
+        .path = path,
+        .build_id = build_id,
+        .build_id_bytes = id_bytes,
+        .rel_pcs = pcs,
+        .rel_pc_count = 3,
+    };
+    assert_int_equal(hs_breakpad_folder_names(folder, &request, &table), 0);
+    assert_int_equal(table.reason, reason);
+    assert_int_equal(table.span_count, 3);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(table.spans[i].line_count, name ? 1 : 0);
+        if (name) {
+            const struct hs_symbol_line *line = &table.lines[table.spans[i].line_first];
+            assert_string_equal(hs_symbol_string(&table, line->function_off), name);
+        }
+    }
+    hs_symbol_table_deinit(&table);
+}
+
+static void the_build_id_chooses_the_file(void **state)
+{
+    (void)state;
+    char folder_path[] = "/tmp/test breakpad XXXXXX";
+    char path[256];
+    struct hs_breakpad_folder folder = { 0 };
+    assert_non_null(mkdtemp(folder_path));
+    write_file(folder_path, "a.sym", "0102", "other");
+    assert_int_equal(hs_breakpad_folder_add(&folder, folder_path), 0);
+    expect(&folder, "/x/app.SO", 2, HS_SYMBOL_REASON_BUILD_ID_DIFFERS, NULL);
+    expect(&folder, "/x/app.so", 0, HS_SYMBOL_REASON_NONE, "other"); /* not known: by name */
+    expect(&folder, "/x/lib.so", 2, HS_SYMBOL_REASON_FILE_MISSING, NULL);
+    hs_breakpad_folder_deinit(&folder);
+    write_file(folder_path, "b.sym", "ABCD", "wanted");
+    assert_int_equal(hs_breakpad_folder_add(&folder, folder_path), 0);
+    expect(&folder, "/x/App.so", 2, HS_SYMBOL_REASON_NONE, "wanted");
+    hs_breakpad_folder_deinit(&folder);
+    for (const char *name = "ab"; *name; name++) {
+        snprintf(path, sizeof(path), "%s/%c.sym", folder_path, *name);
+        unlink(path);
+    }
+    assert_int_equal(rmdir(folder_path), 0);
+    assert_int_equal(hs_breakpad_folder_add(&folder, folder_path), -2); /* ENOENT */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_covers_an_address),
+        cmocka_unit_test(each_address_alone),
+        cmocka_unit_test(heads),
+        cmocka_unit_test(the_build_id_chooses_the_file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
