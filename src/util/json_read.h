@@ -80,8 +80,8 @@ bool hs_json_read_text(struct hs_json_reader *reader, struct hs_json_text *ret_t
 bool hs_json_read_number(struct hs_json_reader *reader, double *ret_number);
 
 /*
- * The place of the value of a key in the object at `place`; NULL: there is none, or `place` is NULL.
- * *err becomes -ENOMEM when memory is short.
+ * The place of the value of a key in the object at `place`; NULL: there is none, or `place` is
+ * NULL. *err becomes -ENOMEM when memory is short.
  */
 const char *hs_json_find(const char *place, const char *end, const char *name, int *err);
 

@@ -22,6 +22,7 @@
 #include "cli/read/profile_file.h"
 #include "cli/read/tables_file.h"
 #include "profile/analyse/heap_sums.h"
+#include "profile/analyse/other_below.h"
 #include "rt/base.h"
 #include "sql/store/table_names.h"
 #include "util/buf.h"
@@ -80,7 +81,7 @@ struct export_args {
     const char *output, *base;
     const char *snapshot;
     const char *other_below; /* as given */
-    uint64_t other_below_bytes, other_below_count;
+    struct hs_other_below other_limits;
     uint64_t pid;
     bool is_quiet;
     struct hs_opt_list heaps;
@@ -112,8 +113,8 @@ static int write_memory_infra(const struct export_args *args, const struct hs_pr
         .view = view,
         .is_all_dumps = args->snapshot == NULL,
         .is_compressed = ends_in(args->output, ".gz"),
-        .other_below_bytes = args->other_below_bytes,
-        .other_below_count = args->other_below_count,
+        .other_below_bytes = (uint64_t)args->other_limits.bytes,
+        .other_below_count = (uint64_t)args->other_limits.count,
     };
     return hs_memory_infra_write(profile, select, &options, buf);
 }
@@ -148,6 +149,11 @@ static bool has_all_views(unsigned format)
 {
     return format == FORMAT_PPROF || format == FORMAT_MASSIF || format == FORMAT_JSON ||
            format == FORMAT_SQLITE;
+}
+
+static bool has_several_views(unsigned format)
+{
+    return has_all_views(format) || format == FORMAT_SPEEDSCOPE;
 }
 
 static void say_done(const struct export_args *args, enum hs_view view, const char *reason,
@@ -232,6 +238,21 @@ static void say_heaps(const struct export_args *args, const struct hs_profile *p
     hs_buf_deinit(&text);
 }
 
+/* memory-infra adds small stacks up by itself, those with equal names first. */
+static int merge_small(const char *path, const struct export_args *args, struct hs_profile *profile,
+                       enum hs_view view)
+{
+    int err = 0;
+    if (args->other_below && args->format != FORMAT_MEMORY_INFRA) {
+        err = hs_other_below_apply(profile, &args->other_limits,
+                                   has_several_views(args->format) ? HS_VIEW_AUTO : view);
+    }
+    if (err != 0) {
+        hs_message("%s: %s", path, strerror(-err));
+    }
+    return err ? HS_EXIT_STATUS_FAILED : 0;
+}
+
 static int run_export(const char *path, const struct export_args *args)
 {
     const struct hs_select_spec select = select_of(args);
@@ -253,6 +274,9 @@ static int run_export(const char *path, const struct export_args *args)
                        path, hs_shell_word(path, word, sizeof(word)));
         }
         say_heaps(args, profile, &select);
+        status = merge_small(path, args, profile, view);
+    }
+    if (status == 0) {
         status = write_output(args, profile, &select, view, reason);
     }
     hs_profile_free(profile);
@@ -307,27 +331,22 @@ static int export_all(const struct hs_opts_spec *spec, const char *path,
     return export_database(path, args);
 }
 
-/* Reads "16K,1024". */
 static int read_other_below(const struct hs_opts_spec *spec, struct export_args *args)
 {
-    char size[32];
-    const char *comma = strchr(args->other_below, ',');
-    size_t bytes = comma ? (size_t)(comma - args->other_below) : sizeof(size);
-    if (args->format != FORMAT_MEMORY_INFRA) {
-        return hs_args_fail(spec, "--other-below applies to --format memory-infra only");
+    if (args->format == FORMAT_SQLITE) {
+        return hs_args_fail(spec, "--other-below: a database contains every stack; leave the "
+                                  "option out, and add stacks up in SQL");
     }
-    if (bytes < sizeof(size)) {
-        memcpy(size, args->other_below, bytes);
-        size[bytes] = '\0';
-        if (hs_parse_size(size, &args->other_below_bytes) == 0 &&
-            hs_parse_number(comma + 1, &args->other_below_count) == 0 &&
-            args->other_below_bytes > 0 && args->other_below_count > 0) {
-            return 0;
-        }
+    if (args->base) {
+        return hs_args_fail(spec, "--other-below cannot be used together with --base: a stack may "
+                                  "be small on one side only");
     }
-    return hs_args_fail(spec,
-                        "--other-below: '%s' is not SIZE,COUNT, such as 16K,1024, both above 0",
-                        args->other_below);
+    return hs_other_below_parse(args->other_below, &args->other_limits)
+               ? 0
+               : hs_args_fail(spec,
+                              "--other-below: '%s' is not SIZE,COUNT, such as 16K,1024, both "
+                              "above 0",
+                              args->other_below);
 }
 
 static int export_with(const struct hs_opts_spec *spec, const char *path, struct export_args *args)
@@ -386,7 +405,8 @@ int hs_cmd_export(int argc, char **argv)
                       "subtract this profile, or BASE@N, its snapshot N, or BASE@NAME: pprof then\n"
                       "has negative values, folded two columns, and svg red and blue boxes"),
         HS_OPT_STRING(0, "other-below", "SIZE,COUNT", &args.other_below,
-                      "memory-infra: add up stacks with less than both, as <other>"),
+                      "add up stacks with less than both, as <other> with their number; for\n"
+                      "pprof, massif and json, if that holds for all of their figures"),
         HS_OPT_FLAG('q', "quiet", &args.is_quiet, "print nothing but errors"),
     };
     const struct hs_opts_spec spec = {

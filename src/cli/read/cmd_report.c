@@ -16,6 +16,7 @@
 #include "cli/output.h"
 #include "cli/read/compare.h"
 #include "cli/read/profile_file.h"
+#include "profile/analyse/other_below.h"
 #include "util/buf.h"
 #include "util/parse.h"
 #include "view/report.h"
@@ -29,6 +30,8 @@
 struct report_args {
     unsigned view;
     bool is_tree, is_json, is_health, is_rss;
+    const char *other_below; /* as given */
+    struct hs_other_below other_limits;
     const char *top, *frames, *base, *snapshot, *by;
     uint64_t pid;
     uint64_t columns;
@@ -120,6 +123,15 @@ static int fill_options(const struct hs_opts_spec *spec, struct report_args *arg
     if (args->is_rss && options->view != HS_VIEW_AUTO) {
         return hs_args_fail(spec, "--rss cannot be shown together with --view");
     }
+    if (args->other_below && (!args->is_tree || args->base)) {
+        return hs_args_fail(spec, "--other-below is for --tree%s",
+                            args->base ? ", and not together with --base" : "");
+    }
+    if (args->other_below && !hs_other_below_parse(args->other_below, &args->other_limits)) {
+        return hs_args_fail(spec,
+                            "--other-below: '%s' is not SIZE,COUNT, such as 16K,1024, both above 0",
+                            args->other_below);
+    }
     options->view = args->is_rss ? HS_VIEW_SPACE : options->view;
     if (args->top) {
         status = parse_count(spec, "--top", args->top, &options->top_count);
@@ -148,7 +160,8 @@ static int write_report(const struct hs_profile *profile, const struct hs_report
     return hs_output_end("-", hs_output_write("-", fill_output, &output, NULL));
 }
 
-static int run_report(const char *path, struct hs_report_options *options)
+static int run_report(const char *path, const struct report_args *args,
+                      struct hs_report_options *options)
 {
     struct hs_profile *profile = NULL;
     enum hs_view view;
@@ -174,6 +187,13 @@ static int run_report(const char *path, struct hs_report_options *options)
             "age is recorded for what %s",
             path, view == HS_VIEW_PEAK ? "lived at the peak" : "lives");
         status = HS_EXIT_STATUS_FAILED;
+    }
+    if (status == 0 && args->other_below) {
+        int err = hs_other_below_apply(profile, &args->other_limits, view);
+        if (err != 0) {
+            hs_message("%s: %s", path, strerror(-err));
+            status = HS_EXIT_STATUS_FAILED;
+        }
     }
     if (status == 0) {
         options->file = path;
@@ -223,6 +243,9 @@ int hs_cmd_report(int argc, char **argv)
                       "file without peaks)"),
         HS_OPT_FLAG(0, "tree", &args.is_tree,
                     "show the call tree from main down; with --json, as nested objects"),
+        HS_OPT_STRING(0, "other-below", "SIZE,COUNT", &args.other_below,
+                      "in the tree, add up stacks with less than both, as <other> with their\n"
+                      "number"),
         HS_OPT_STRING(0, "top", "N", &args.top,
                       "number of functions and stacks to list (default 10 and 5), or all"),
         HS_OPT_STRING(0, "frames", "N", &args.frames,
@@ -267,7 +290,7 @@ int hs_cmd_report(int argc, char **argv)
         status = fill_options(&spec, &args, &options);
         status = status != 0 ? status
                  : args.base ? run_compare(&spec, result.operands[0], &args, &options)
-                             : run_report(result.operands[0], &options);
+                             : run_report(result.operands[0], &args, &options);
     }
     hs_opt_list_deinit(&args.heaps);
     return status;

@@ -1,6 +1,6 @@
 /*
- * The frames of a MemoryInfra trace that are only addresses ("pc:7f3a10"): where their names stand in
- * the text, and which module and link-time address each one means.
+ * The frames of a MemoryInfra trace that are only addresses ("pc:7f3a10"): where their names stand
+ * in the text, and which module and link-time address each one means.
  *
  * Names are strings of heaps_v2, and names of stackFrames in the older form. The last map of a
  * process counts, by its time, for all of its dumps. An address in it means
