@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "profile/analyse/heap_choice.h"
+#include "profile/analyse/other_below.h"
 #include "profile/read/load.h"
 #include "util/buf.h"
 #include "view/diff_leaks.h"
@@ -136,6 +137,23 @@ static void resident(const struct hs_profile *profile)
     finish(&buf);
 }
 
+/* Adds small stacks up, in one view and then in all, and shows what is left. */
+static void long_tail(struct hs_profile *profile)
+{
+    static const struct hs_select_spec last = { .snapshot = HS_SELECT_LAST };
+    static const struct hs_other_below limits = { 64, 2 };
+    struct hs_buf buf;
+    for (enum hs_view view = HS_VIEW_SPACE; view <= HS_VIEW_AUTO; view += HS_VIEW_AUTO) {
+        if (hs_other_below_apply(profile, &limits, view) != 0) {
+            abort();
+        }
+        report(profile, HS_REPORT_JSON_TREE, HS_VIEW_AUTO, HS_REPORT_ALL);
+        hs_buf_init(&buf, look, NULL);
+        (void)hs_pprof_write(profile, &last, &buf);
+        finish(&buf);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
@@ -166,6 +184,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     (void)hs_memory_infra_write(profile, &last, &all, &buf);
     finish(&buf);
     resident(profile);
+    long_tail(profile);
     choose(profile, bytes > 0 ? data[bytes - 1] : 0);
     hs_profile_free(profile);
     return 0;
