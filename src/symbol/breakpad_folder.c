@@ -114,7 +114,7 @@ static int compare_pcs(const void *a, const void *b)
 
 static int read_names(struct hs_symbol_builder *builder, const char *path)
 {
-    struct stat st;
+    struct stat st = { 0 };
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     int err = fd < 0 || fstat(fd, &st) != 0 ? -errno : 0;
     void *text = MAP_FAILED;

@@ -211,7 +211,7 @@ char hs_json_peek(struct hs_json_reader *reader)
 const char *hs_json_place(const struct hs_json_reader *reader)
 {
     const char *at = reader->past;
-    while (at < reader->end &&
+    while (at && at < reader->end &&
            (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t' || *at == ':' || *at == ',')) {
         at++;
     }

@@ -125,7 +125,7 @@ static void long_values(void **state)
     for (size_t bytes = 1; bytes < 12000; bytes += 1 + bytes / 7) {
         struct hs_json_reader r;
         struct hs_json_text key, value, escaped;
-        double number;
+        double number = 0;
         hs_buf_clear(&text);
         hs_buf_str(&text, "{\"");
         hs_buf_repeat(&text, 'k', bytes);

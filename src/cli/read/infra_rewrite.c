@@ -103,7 +103,10 @@ int hs_infra_rewrite_check(const char *path)
 {
     char *real = realpath(path, NULL);
     char *backup = real ? backup_of(real) : NULL;
-    int err = backup ? check_backup(real, backup) : -errno;
+    int err = -ENOENT;
+    if (real && backup) {
+        err = check_backup(real, backup);
+    }
     free(backup);
     free(real);
     return err;
@@ -123,12 +126,11 @@ static int keep_mode(const char *path, int fd)
     return fchmod(fd, st.st_mode & 07777) != 0 ? -errno : 0;
 }
 
-int hs_infra_rewrite(const struct hs_infra_rewrite *rewrite)
+/* Rewrites the file at `real`, which is no symbolic link. */
+static int rewrite_at(const struct hs_infra_rewrite *rewrite, const char *real, const char *backup)
 {
     struct hs_outfile file = { .fd = -1 };
-    char *real = realpath(rewrite->path, NULL);
-    char *backup = real ? backup_of(real) : NULL;
-    int err = backup ? hs_outfile_open(&file, real) : -errno;
+    int err = hs_outfile_open(&file, real);
     err = err ? err : put_file(rewrite, &file);
     err = err ? err : keep_mode(real, file.fd);
     bool has_backup = err == 0 && rewrite->has_backup;
@@ -142,6 +144,14 @@ int hs_infra_rewrite(const struct hs_infra_rewrite *rewrite)
         }
     }
     hs_outfile_abort(&file);
+    return err;
+}
+
+int hs_infra_rewrite(const struct hs_infra_rewrite *rewrite)
+{
+    char *real = realpath(rewrite->path, NULL);
+    char *backup = real ? backup_of(real) : NULL;
+    int err = real && backup ? rewrite_at(rewrite, real, backup) : -ENOENT;
     free(backup);
     free(real);
     return err;
