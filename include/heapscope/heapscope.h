@@ -134,9 +134,67 @@ HEAPSCOPE_API void heapscope_pool_destroy(heapscope_pool *pool);
 /* The id of the heap to which the pool reports; 0: the process has too many heaps. */
 HEAPSCOPE_API uint32_t heapscope_pool_heap(const heapscope_pool *pool);
 
+/* --- scopes and labels: see heapscope_scope_begin(3) --- */
+
+#define HEAPSCOPE_SCOPE_DEPTH      128 /* open scopes of a thread that are recorded */
+#define HEAPSCOPE_SCOPE_NAME_BYTES 256 /* with the NUL; the rest of a longer name is cut off */
+
+/* Opens a scope in this thread: what the thread allocates until the scope ends is recorded with its
+ * name. The text is copied. Returns how many scopes were open before, for heapscope_scope_end_to.
+ * Deeper scopes than HEAPSCOPE_SCOPE_DEPTH are counted and not recorded. */
+HEAPSCOPE_API uint32_t heapscope_scope_begin(const char *name);
+/* Opens a label, which is a scope with the name "key=value". */
+HEAPSCOPE_API uint32_t heapscope_label_begin(const char *key, const char *value);
+/* Ends the scope or label that was opened last. Does nothing if none is open. */
+HEAPSCOPE_API void heapscope_scope_end(void);
+/* Ends all scopes but the outermost `depth`: after a longjmp, for instance. Does nothing if no more
+ * than that are open. */
+HEAPSCOPE_API void heapscope_scope_end_to(uint32_t depth);
+/* How many scopes are open in this thread. */
+HEAPSCOPE_API uint32_t heapscope_scope_depth(void);
+/* The id of a name, or of a label's: the same text has the same id while the process lives. 0: it
+ * is NULL or empty; 1: there was no room for one more name. */
+HEAPSCOPE_API uint32_t heapscope_scope_name(const char *name);
+HEAPSCOPE_API uint32_t heapscope_label_name(const char *key, const char *value);
+/* heapscope_scope_begin with the id of a name, which is faster. */
+HEAPSCOPE_API uint32_t heapscope_scope_enter(uint32_t name_id);
+
 #ifdef HEAPSCOPE_WEAK
 #include <heapscope/weak_heapscope.h>
+#else
+#include <heapscope/scope_inline.h>
 #endif
+
+/* What the macros below call. */
+static inline __attribute__((unused)) uint32_t heapscope_scope_enter_at(uint32_t *site,
+                                                                        const char *name)
+{
+    uint32_t name_id = __atomic_load_n(site, __ATOMIC_RELAXED);
+    if (__builtin_expect(name_id == 0, 0)) {
+        name_id = heapscope_scope_name(name);
+        __atomic_store_n(site, name_id, __ATOMIC_RELAXED);
+    }
+    return heapscope_scope_enter(name_id);
+}
+static inline __attribute__((unused)) void heapscope_scope_leave(const uint32_t *depth)
+{
+    heapscope_scope_end_to(*depth);
+}
+#define HEAPSCOPE_JOIN_(a, b) a##b
+#define HEAPSCOPE_JOIN(a, b)  HEAPSCOPE_JOIN_(a, b)
+
+/* A scope from here to the end of the block, for the names of which there is one at each place in
+ * the program: a literal, mostly. C++: the same, and heapscope::scope. */
+#define HEAPSCOPE_SCOPE(name)                                                                      \
+    static uint32_t HEAPSCOPE_JOIN(heapscope_site_, __LINE__);                                     \
+    const uint32_t HEAPSCOPE_JOIN(heapscope_scope_, __LINE__)                                      \
+        __attribute__((cleanup(heapscope_scope_leave), unused)) =                                  \
+            heapscope_scope_enter_at(&HEAPSCOPE_JOIN(heapscope_site_, __LINE__), (name))
+/* A label from here to the end of the block; key and value may be other texts each time. */
+#define HEAPSCOPE_LABEL(key, value)                                                                \
+    const uint32_t HEAPSCOPE_JOIN(heapscope_label_, __LINE__)                                      \
+        __attribute__((cleanup(heapscope_scope_leave), unused)) =                                  \
+            heapscope_label_begin((key), (value))
 
 #ifdef __cplusplus
 }

@@ -99,6 +99,50 @@ class heap
     std::uint32_t id_ = 0;
 };
 
+/* The name of a scope or a label, which is looked up once: a static object, mostly. */
+class scope_name
+{
+  public:
+    explicit scope_name(const char *name) noexcept : id_(heapscope_scope_name(name))
+    {
+    }
+    scope_name(const char *key, const char *value) noexcept : id_(heapscope_label_name(key, value))
+    {
+    }
+    std::uint32_t id() const noexcept
+    {
+        return id_;
+    }
+
+  private:
+    std::uint32_t id_;
+};
+
+/* A scope, or a label, that lasts as long as the object. When it ends, so does every scope of the
+ * thread that was opened later and is still open. It ends in the thread that opened it. */
+class scope
+{
+  public:
+    explicit scope(const char *name) noexcept : depth_((heapscope_scope_begin)(name))
+    {
+    }
+    scope(const char *key, const char *value) noexcept : depth_(heapscope_label_begin(key, value))
+    {
+    }
+    explicit scope(scope_name name) noexcept : depth_(heapscope_scope_enter(name.id()))
+    {
+    }
+    scope(const scope &) = delete;
+    scope &operator=(const scope &) = delete;
+    ~scope()
+    {
+        heapscope_scope_end_to(depth_);
+    }
+
+  private:
+    std::uint32_t depth_;
+};
+
 /* A pool of its own; it is destroyed with the object, and with it all its blocks. Throws
  * std::bad_alloc if it cannot be created, and if a block cannot be had. */
 class pool

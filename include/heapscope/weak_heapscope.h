@@ -43,6 +43,16 @@ HEAPSCOPE_WEAK_CALL(int, heapscope_pool_free, (heapscope_pool * pool, void *bloc
 HEAPSCOPE_WEAK_CALL(size_t, heapscope_pool_trim, (heapscope_pool * pool), (pool), 0)
 HEAPSCOPE_WEAK_CALL_VOID(heapscope_pool_destroy, (heapscope_pool * pool), (pool))
 HEAPSCOPE_WEAK_CALL(uint32_t, heapscope_pool_heap, (const heapscope_pool *pool), (pool), 0)
+HEAPSCOPE_WEAK_CALL(uint32_t, heapscope_scope_begin, (const char *name), (name), 0)
+HEAPSCOPE_WEAK_CALL(uint32_t, heapscope_label_begin, (const char *key, const char *value),
+                    (key, value), 0)
+HEAPSCOPE_WEAK_CALL_VOID(heapscope_scope_end, (void), ())
+HEAPSCOPE_WEAK_CALL_VOID(heapscope_scope_end_to, (uint32_t depth), (depth))
+HEAPSCOPE_WEAK_CALL(uint32_t, heapscope_scope_depth, (void), (), 0)
+HEAPSCOPE_WEAK_CALL(uint32_t, heapscope_scope_name, (const char *name), (name), 0)
+HEAPSCOPE_WEAK_CALL(uint32_t, heapscope_label_name, (const char *key, const char *value),
+                    (key, value), 0)
+HEAPSCOPE_WEAK_CALL(uint32_t, heapscope_scope_enter, (uint32_t name_id), (name_id), 0)
 
 #define heapscope_heap_create        heapscope_weak_heapscope_heap_create
 #define heapscope_heap_set_primary   heapscope_weak_heapscope_heap_set_primary
@@ -64,3 +74,11 @@ HEAPSCOPE_WEAK_CALL(uint32_t, heapscope_pool_heap, (const heapscope_pool *pool),
 #define heapscope_pool_trim          heapscope_weak_heapscope_pool_trim
 #define heapscope_pool_destroy       heapscope_weak_heapscope_pool_destroy
 #define heapscope_pool_heap          heapscope_weak_heapscope_pool_heap
+#define heapscope_scope_begin        heapscope_weak_heapscope_scope_begin
+#define heapscope_label_begin        heapscope_weak_heapscope_label_begin
+#define heapscope_scope_end          heapscope_weak_heapscope_scope_end
+#define heapscope_scope_end_to       heapscope_weak_heapscope_scope_end_to
+#define heapscope_scope_depth        heapscope_weak_heapscope_scope_depth
+#define heapscope_scope_name         heapscope_weak_heapscope_scope_name
+#define heapscope_label_name         heapscope_weak_heapscope_label_name
+#define heapscope_scope_enter        heapscope_weak_heapscope_scope_enter

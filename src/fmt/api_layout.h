@@ -22,6 +22,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "fmt/api_scopes.h"
+
 #define HS_API_SYMBOL       "heapscope_api_v1"
 #define HS_API_FOUND_SYMBOL "heapscope_api_found_v1"     /* void (struct hs_api_v1 *table) */
 #define HS_API_MAGIC        UINT64_C(0x3130304950415348) /* "HSAPI001" read as little-endian */
@@ -98,6 +100,8 @@ struct hs_api_calls_v1 {
     hs_api_stats_fn *get_stats;
     /* Begins to record without a session. 0 or -errno: see heapscope_bind(3). */
     hs_api_bind_fn *bind;
+    /* Not there in older clients, whose `bytes` end before it. */
+    hs_api_note_scopes_fn *note_scopes;
 };
 
 struct hs_api_v1 {
@@ -111,6 +115,9 @@ struct hs_api_v1 {
     uint32_t heap_count;                 /* slots handed out, slot 0 included */
     uint32_t is_child;                   /* 1: in a forked child; no callback is called any more */
     uint32_t reserved0;
-    uint64_t reserved[8];
+    /* Both are set by the library when it runs, in this order; NULL: there are no scopes. */
+    struct hs_api_scope_names_v1 *scope_names;
+    hs_api_scopes_fn *scopes;
+    uint64_t reserved[6];
     struct hs_api_heap_v1 heaps[HS_API_HEAPS];
 };
