@@ -284,11 +284,17 @@ struct hs_heap_v2 {
     uint64_t alloc_bytes; /* weight recorded, of heaps that the program registers */
 };
 
-/* A name of a type or a scope. Entry 0 is unused. */
+/* The scope of samples whose scopes could not be stored: its element is empty. */
+#define HS_SCOPE_OTHER 1U
+/* The longest name of a scope, with the NUL. */
+#define HS_SCOPE_NAME_BYTES 256U
+
+/* A name of a type or a scope. Entry 0 is unused. A label is a scope whose name contains a '=': its
+ * key is what stands before the first one. */
 struct hs_name_v2 {
     uint64_t hash;     /* of the name and the parent; 0 until the entry is whole */
     uint32_t name_off; /* in BYTES, NUL-terminated */
-    uint32_t parent;   /* of a scope: the one that it lies in; 0: none */
+    uint32_t parent;   /* of a scope: the one that it lies in, whose id is lower; 0: none */
     uint64_t reserved[2];
 };
 
@@ -314,7 +320,8 @@ struct hs_thread_block_v1 {
     /* 1: what the stacks and blocks of a forked child tell as inherited is all of it; 0: also of an
      * older client. */
     uint64_t is_inherited_known;
-    uint64_t reserved[2];
+    uint64_t lost_scope_count; /* recorded samples whose scopes could not all be told */
+    uint64_t reserved[1];
     uint64_t lost_count[16];      /* by enum hs_loss */
     uint64_t stack_end_count[16]; /* by enum hs_stack_end */
 };

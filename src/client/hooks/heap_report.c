@@ -15,6 +15,7 @@
 #include "client/life/bind_call.h"
 #include "client/life/lifecycle.h"
 #include "client/life/named_snapshot.h"
+#include "client/life/open_scopes.h"
 #include "client/tables/heap_blocks.h"
 #include "client/tables/heap_peak.h"
 #include "client/tables/heaps.h"
@@ -95,7 +96,7 @@ static enum hs_loss record(struct hs_thread *thread, uint8_t heap_id, uint64_t i
         .addr = id,
         .size_bytes = size_bytes,
         .weight_bytes = sample->hits ? sample->hits * sample->interval_bytes : size_bytes,
-        .stack_id = base_id == HS_ID_NONE ? HS_ID_NONE : hs_stack_derive(base_id, heap_id, 0, 0),
+        .stack_id = hs_record_stack_of(thread, heap_id, base_id),
         .birth_ms = hs_record_now_ms(thread),
         .hits = sample->hits,
         .interval_idx = sample->interval_idx,
@@ -299,4 +300,5 @@ const struct hs_api_calls_v1 hs_api_calls = {
     .take_snapshot = hs_named_snapshot_take,
     .get_stats = hs_api_stats_read,
     .bind = hs_bind_call,
+    .note_scopes = hs_open_scopes_note,
 };

@@ -16,7 +16,8 @@
  *   5. Prefetch. The cache lines of the free filter and of the index (live.h) that step 8 will
  *      change are prefetched; they arrive while step 6 finds the stack.
  *   6. Stack. call_stack.h gives its id: by replay if the stack was walked before, otherwise it is
- *      walked and interned.
+ *      walked and interned. Under open scopes (life/open_scopes.h) it is the stack that differs
+ *      from this one in its scope.
  *   7. Epoch. The region's epoch (see "Cuts" in fmt/region_layout.h) is read. It decides which
  *      snapshots contain the block, and to which of the stack's two running totals it is added.
  *   8. Live table (live.h). The address goes into the free filter, a record is taken and filled,
@@ -46,6 +47,7 @@
 #include "client/life/bind.h"
 #include "client/life/fork.h"
 #include "client/life/lifecycle.h"
+#include "client/life/open_scopes.h"
 #include "client/life/python_heap.h"
 #include "client/tables/heaps.h"
 #include "client/tables/mapped_reserve.h"
@@ -108,18 +110,29 @@ HS_COLD enum hs_loss hs_record_reason_of(enum hs_loss loss)
                                                                                  : loss;
 }
 
-/* The stack in a heap. */
-static inline uint32_t stack_in(struct hs_thread *thread, uint8_t heap_id,
-                                const struct hs_regs *regs)
+HS_COLD uint32_t hs_record_stack_of(struct hs_thread *thread, uint8_t heap_id, uint32_t base_id)
 {
-    uint32_t base_id = hs_call_stack_find(thread, regs);
+    uint32_t scope_id = thread->may_have_scopes ? hs_open_scopes_find(thread) : 0;
+    return base_id == HS_ID_NONE || (heap_id == 0 && scope_id == 0)
+               ? base_id
+               : hs_stack_derive(base_id, heap_id, 0, scope_id);
+}
+
+/* The stack in a heap, of a thread that is ordinary or special (hs_thread.is_special). */
+static inline __attribute__((always_inline)) uint32_t
+stack_in(struct hs_thread *thread, uint8_t heap_id, const struct hs_regs *regs, bool is_special)
+{
+    if (is_special) {
+        return hs_record_stack_of(thread, heap_id, hs_call_stack_find(thread, regs));
+    }
+    uint32_t base_id = hs_call_stack_find_ordinary(thread, regs);
     return heap_id == 0 || base_id == HS_ID_NONE ? base_id
                                                  : hs_stack_derive(base_id, heap_id, 0, 0);
 }
 
 static inline __attribute__((always_inline)) enum hs_loss
 record(struct hs_thread *thread, uint8_t heap_id, const void *ptr, size_t size_bytes,
-       const struct hs_sample *sample, const struct hs_regs *regs)
+       const struct hs_sample *sample, const struct hs_regs *regs, bool is_special)
 {
     uint64_t begin_ns = 0;
     if (hs_unlikely(--thread->name_countdown % HS_CLOCK_SAMPLES == 0)) {
@@ -133,7 +146,7 @@ record(struct hs_thread *thread, uint8_t heap_id, const void *ptr, size_t size_b
         .addr = (uintptr_t)ptr,
         .size_bytes = size_bytes,
         .weight_bytes = sample->hits ? sample->hits * sample->interval_bytes : size_bytes,
-        .stack_id = stack_in(thread, heap_id, regs),
+        .stack_id = stack_in(thread, heap_id, regs, is_special),
         .birth_ms = hs_record_now_ms(thread),
         .hits = sample->hits,
         .interval_idx = sample->interval_idx,
@@ -176,18 +189,18 @@ HS_COLD void hs_record_count_loss(enum hs_loss loss, uint64_t size_bytes, uint32
                          (uint64_t)(count * (double)(1 << HS_COUNT_SHIFT) + 0.5));
 }
 
-static inline __attribute__((always_inline)) void record_in(uint8_t heap_id, const void *ptr,
-                                                            size_t size_bytes,
-                                                            const struct hs_sample *sample,
-                                                            const struct hs_regs *regs)
+static inline __attribute__((always_inline)) void
+record_in(uint8_t heap_id, const void *ptr, size_t size_bytes, const struct hs_sample *sample,
+          const struct hs_regs *regs, bool is_special)
 {
     enum hs_loss loss = HS_LOSS_REENTRANT;
     struct hs_frame_marker mark;
     struct hs_thread *thread = hs_thread_self();
     if (hs_likely(hs_reentry_guard_enter(&mark))) {
         loss = hs_unlikely(!hs_record_is_still_on()) ? HS_LOSS_N
-               : hs_likely(thread != NULL) ? record(thread, heap_id, ptr, size_bytes, sample, regs)
-                                           : HS_LOSS_NO_THREAD_BLOCK;
+               : hs_likely(thread != NULL)
+                   ? record(thread, heap_id, ptr, size_bytes, sample, regs, is_special)
+                   : HS_LOSS_NO_THREAD_BLOCK;
         hs_reentry_guard_leave();
     }
     if (hs_unlikely(loss != HS_LOSS_N)) {
@@ -195,16 +208,38 @@ static inline __attribute__((always_inline)) void record_in(uint8_t heap_id, con
     }
 }
 
+/* The first sample of a thread; under open scopes; or after a signal handler has left replay by
+ * longjmp. It stands apart, so that an ordinary sample has no instruction for these. */
+static HS_COLD void record_special(uint8_t heap_id, const void *ptr, size_t size_bytes,
+                                   const struct hs_sample *sample, const struct hs_regs *regs)
+{
+    record_in(heap_id, ptr, size_bytes, sample, regs, true);
+}
+
+static inline bool is_ordinary(void)
+{
+    const struct hs_thread *thread = hs_tls.self;
+    return hs_likely(thread != NULL) && hs_likely(thread->is_special == 0);
+}
+
 void hs_record_alloc(const void *ptr, size_t size_bytes, const struct hs_sample *sample,
                      const struct hs_regs *regs)
 {
-    record_in(0, ptr, size_bytes, sample, regs);
+    if (hs_unlikely(!is_ordinary())) {
+        record_special(0, ptr, size_bytes, sample, regs);
+        return;
+    }
+    record_in(0, ptr, size_bytes, sample, regs, false);
 }
 
 void hs_record_alloc_in(uint8_t heap_id, const void *ptr, size_t size_bytes,
                         const struct hs_sample *sample, const struct hs_regs *regs)
 {
-    record_in(heap_id, ptr, size_bytes, sample, regs);
+    if (hs_unlikely(!is_ordinary())) {
+        record_special(heap_id, ptr, size_bytes, sample, regs);
+        return;
+    }
+    record_in(heap_id, ptr, size_bytes, sample, regs, false);
 }
 
 /* For a free in a forked child that has not begun to record. Returns true if the child has begun to

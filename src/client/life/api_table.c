@@ -11,6 +11,7 @@
 #include "client/tables/heaps.h"
 #include "client/tables/life_state.h"
 #include "client/tables/region.h"
+#include "client/tables/thread_state.h"
 #include "rt/atomic.h"
 #include "rt/base.h"
 #include "rt/sys.h"
@@ -52,6 +53,19 @@ static void fill_in(struct hs_api_v1 *table)
     hs_fence_seq_cst();
 }
 
+/* Scopes of the library may be open in any thread. */
+static void look_for_scopes(void)
+{
+    for (struct hs_thread *thread = hs_thread_first(); thread; thread = thread->next) {
+        hs_store_relaxed(&thread->may_have_scopes, true);
+    }
+}
+
+struct hs_api_v1 *hs_api_table_at(unsigned i)
+{
+    return i < TABLES_MAX ? hs_load_relaxed(&tables[i]) : NULL;
+}
+
 void hs_api_table_add(struct hs_api_v1 *table)
 {
     if (&hs_api_calls == NULL || !is_table(table)) {
@@ -61,6 +75,7 @@ void hs_api_table_add(struct hs_api_v1 *table)
         struct hs_api_v1 *found = NULL;
         if (hs_cas_relaxed(&tables[i], &found, table)) {
             fill_in(table);
+            look_for_scopes();
             return;
         }
         if (found == table) {

@@ -30,6 +30,9 @@ void hs_api_table_find_all(void);
 /* Adds one table. What is no table is ignored. */
 void hs_api_table_add(struct hs_api_v1 *table);
 
+/* The tables that were added, in this order, and then NULL. */
+struct hs_api_v1 *hs_api_table_at(unsigned i);
+
 /* In a call of the library: takes up new settings and newly registered heaps, and calls the
  * callbacks that are due. Not inside our own code. */
 void hs_api_table_poll(void);

@@ -91,6 +91,8 @@ static bool copy_stacks(const struct copy *c)
     struct hs_stack_v1 *stacks = to;
     for (uint64_t i = 0; i < bytes / sizeof(*stacks); i++) {
         memcpy(&stacks[i], &old[i], offsetof(struct hs_stack_v1, totals));
+        stacks[i].scope_id = old[i].scope_id;
+        stacks[i].base_id = old[i].base_id;
     }
     if (to) {
         hs_sys_munmap(to, bytes);
@@ -338,9 +340,9 @@ static void settle(struct copy *c)
 
 static bool copy_all(struct copy *c)
 {
-    static const enum hs_section_id plain[] = { HS_SECTION_THREADS, HS_SECTION_MODULES,
-                                                HS_SECTION_BYTES, HS_SECTION_FRAMES,
-                                                HS_SECTION_FRAME_IDS };
+    static const enum hs_section_id plain[] = { HS_SECTION_THREADS,   HS_SECTION_MODULES,
+                                                HS_SECTION_BYTES,     HS_SECTION_FRAMES,
+                                                HS_SECTION_FRAME_IDS, HS_SECTION_SCOPES };
     for (unsigned i = 0; i < HS_COUNT_OF(plain); i++) {
         if (!copy_plain(c, plain[i])) {
             return false;

@@ -7,8 +7,9 @@
  * region can therefore be computed from its counts, and be compared with the limit before anything
  * grows. Elements that take no new pages are always handed out.
  *
- * Under a limit only the tables of samples (records, stacks, their frames) stop growing. Threads
- * and modules may always grow: they are few, and without them all later samples would be lost.
+ * Under a limit only the tables of samples (records, stacks, their frames and scopes) stop growing.
+ * Threads and modules may always grow: they are few, and without them all later samples would be
+ * lost.
  *
  * Holds     the pages of the tables of samples, together with those of everything else at that
  *           moment, stay within the limit, except for a batch or two if several tables grow at the
@@ -29,7 +30,7 @@
 
 #define SAMPLE_SECTIONS                                                                            \
     (1U << HS_SECTION_FRAMES | 1U << HS_SECTION_FRAME_IDS | 1U << HS_SECTION_STACKS |              \
-     1U << HS_SECTION_RECORDS)
+     1U << HS_SECTION_RECORDS | 1U << HS_SECTION_SCOPES)
 
 /* How many bytes a section that ends at `end_off` grows at once: at most a quarter of what it
  * has. */

@@ -5,6 +5,7 @@
 
 #include "client/tables/index.h"
 #include "client/tables/region.h"
+#include "client/tables/scopes.h"
 #include "client/tables/shared.h"
 #include "rt/bits.h"
 #include "rt/rand.h"
@@ -17,13 +18,15 @@ static struct hs_index stack_index;
 
 bool hs_stacks_init(void)
 {
-    return hs_index_init(&frame_index, FIRST_LINES) && hs_index_init(&stack_index, FIRST_LINES);
+    return hs_index_init(&frame_index, FIRST_LINES) && hs_index_init(&stack_index, FIRST_LINES) &&
+           hs_scopes_init();
 }
 
 void hs_stacks_clear(void)
 {
     hs_index_clear(&frame_index);
     hs_index_clear(&stack_index);
+    hs_scopes_clear();
 }
 
 /* --- frames ----------------------------------------------------------------------------------- */

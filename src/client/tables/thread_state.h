@@ -59,9 +59,15 @@ struct hs_thread {
     uint32_t gap_count;      /* gaps drawn ahead for this interval: see sampler.c */
     uint32_t clock_ms;       /* the time when it last read the clock: see record.c */
     uint16_t thread_id;      /* in THREADS */
-    /* The replay table is in use; still set at the next use: it was left half written. */
-    bool is_replaying;
-    bool is_replay_final; /* the replay table was enlarged, or cannot be */
+    /* Looked at together by each sample, which is an ordinary one if neither is set. */
+    union {
+        struct {
+            /* The replay table is in use; still set at the next use: it was left half written. */
+            bool is_replaying;
+            bool may_have_scopes; /* see life/open_scopes.h */
+        };
+        uint16_t is_special;
+    };
     uint64_t stack_lo_va; /* verified readable part of this thread's own stack; */
     uint64_t stack_hi_va; /* see stackmem.h */
     struct hs_replay replay;
@@ -82,6 +88,7 @@ struct hs_thread {
     /* Counts since the last review of `record_cache`: see locate.h. */
     uint32_t found_count;   /* blocks that other threads found there */
     uint32_t evicted_count; /* blocks that were evicted to the index */
+    bool is_replay_final;   /* the replay table was enlarged, or cannot be */
     uint32_t rest_count;    /* reviews until the cache is used again; 0: it is used */
     struct hs_cached_record record_cache[1U << HS_RECORD_CACHE_BITS];
     struct hs_walk walk;

@@ -53,13 +53,11 @@ static inline void hs_call_stack_prefetch(const struct hs_regs *regs)
     }
 }
 
-/* The id of the stack from `regs` on. HS_ID_NONE: there was no room to store it. */
-static inline uint32_t hs_call_stack_find(struct hs_thread *thread, const struct hs_regs *regs)
+/* hs_call_stack_find for a thread whose is_replaying is not set. */
+static inline uint32_t hs_call_stack_find_ordinary(struct hs_thread *thread,
+                                                   const struct hs_regs *regs)
 {
-    /* A signal handler left replay by longjmp, and the table may be inconsistent. */
-    if (hs_unlikely(thread->is_replaying)) {
-        hs_thread_forget_replay(thread);
-    }
+    HS_ASSERT(!thread->is_replaying);
     thread->is_replaying = true;
     hs_signal_fence();
     uint64_t generation = hs_rule_cache_generation(&hs_call_stack_rules);
@@ -73,4 +71,15 @@ static inline uint32_t hs_call_stack_find(struct hs_thread *thread, const struct
     hs_signal_fence();
     thread->is_replaying = false;
     return id;
+}
+
+/* The id of the stack from `regs` on. HS_ID_NONE: there was no room to store it. */
+static inline uint32_t hs_call_stack_find(struct hs_thread *thread, const struct hs_regs *regs)
+{
+    /* A signal handler left replay by longjmp, and the table may be inconsistent. */
+    if (hs_unlikely(thread->is_replaying)) {
+        hs_thread_forget_replay(thread);
+        thread->is_replaying = false;
+    }
+    return hs_call_stack_find_ordinary(thread, regs);
 }

@@ -185,6 +185,7 @@ static void attach(void)
         return;
     }
     thread->gap_count = 0;
+    thread->may_have_scopes = true;
     thread->stack_lo_va = 0;
     thread->stack_hi_va = 0;
     thread->foreign_lo_va = 0;

@@ -1,0 +1,32 @@
+/*
+ * The table of scopes: a scope is a name and the scope that it lies in, and is stored once.
+ *
+ * So one id stands for all scopes that a thread has open. The text of a name is stored once, too:
+ * with the scope of this name that lies in no other.
+ *
+ * Threads   any; lock-free; async-signal-safe.
+ * Fails     HS_SCOPE_OTHER when a section is full or memory is short.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fmt/region_layout.h"
+
+/* Makes the index; called by hs_stacks_init. False: no memory. */
+bool hs_scopes_init(void);
+
+/* Forgets all scopes; called by hs_stacks_clear. No other thread may use them meanwhile. */
+void hs_scopes_clear(void);
+
+/* A name. */
+struct hs_scope_text {
+    const char *text;
+    uint32_t bytes; /* without a NUL */
+    uint64_t hash;  /* of the text alone */
+};
+
+/* The id of the scope with this name in the scope `parent` (0: in none), which is stored if it is
+ * new. */
+uint32_t hs_scope_intern(uint32_t parent, const struct hs_scope_text *name);
