@@ -15,11 +15,32 @@
 #include "collect/ledger/residency.h"
 #include "collect/region/capture.h"
 #include "region_writer.h"
+#include "util/utf8.h"
 
 #define PATCHES_MAX 64U
 #define OWNED_BYTES (UINT64_C(1) << 30)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* A reader that follows the parents comes to an end, and may show each name as it is. */
+static void check_scopes(const struct hs_snapshot *snap)
+{
+    for (uint32_t i = 0; i < snap->scope_count; i++) {
+        const struct hs_snap_scope *scope = &snap->scopes[i];
+        size_t bytes = strlen(scope->name), off = 0;
+        if ((scope->parent >= i && scope->parent != 0) || bytes >= 3 * HS_SCOPE_NAME_BYTES) {
+            abort();
+        }
+        while (off < bytes) {
+            uint32_t character;
+            size_t taken = hs_utf8_next(scope->name + off, bytes - off, &character);
+            if (character < ' ' || (character == 0xfffd && taken == 1)) {
+                abort();
+            }
+            off += taken;
+        }
+    }
+}
 
 static void check(const struct hs_snapshot *snap)
 {
@@ -31,10 +52,12 @@ static void check(const struct hs_snapshot *snap)
             }
         }
         if (stack->live.bytes > stack->alloc.bytes || stack->live.count > stack->alloc.count ||
-            stack->heap_id >= snap->heap_count) {
+            stack->heap_id >= snap->heap_count ||
+            (stack->scope_id != 0 && stack->scope_id >= snap->scope_count)) {
             abort();
         }
     }
+    check_scopes(snap);
     for (uint32_t i = 0; i < snap->frame_count; i++) {
         if (snap->frames[i].module_id >= snap->module_count) {
             abort();
@@ -125,6 +148,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct hs_stack_v1 *mapped = region_writer_at(&w, HS_SECTION_STACKS, stack + 2);
     mapped->heap_id = region_writer_heap(&w, HS_HEAP_NAME_MMAP, HS_HEAP_EXACT);
     player_birth(&p, stack + 2, 8192, 0);
+    w.header->sections[HS_SECTION_SCOPES].count = HS_SCOPE_OTHER + 1;
+    uint32_t scope = region_writer_scope(&w, "outer", 0);
+    struct hs_stack_v1 *scoped = region_writer_at(&w, HS_SECTION_STACKS, stack);
+    scoped->scope_id = region_writer_scope(&w, "tenant=a", scope);
     patch(&w, data, size);
     capture(&w, false);
     capture(&w, true);

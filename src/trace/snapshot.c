@@ -12,6 +12,9 @@ void hs_snapshot_free(struct hs_snapshot *snap)
     for (uint32_t i = 0; snap->modules && i < snap->module_count; i++) {
         free(snap->modules[i].path);
     }
+    for (uint32_t i = 0; snap->scopes && i < snap->scope_count; i++) {
+        free(snap->scopes[i].name);
+    }
     free(snap->exe);
     free(snap->cmdline);
     free(snap->changes);
@@ -23,6 +26,7 @@ void hs_snapshot_free(struct hs_snapshot *snap)
     free(snap->frames);
     free(snap->frame_ids);
     free(snap->stacks);
+    free(snap->scopes);
     free(snap->threads);
     for (unsigned view = 0; view < HS_PART_VIEWS; view++) {
         free(snap->parts[view]);
@@ -64,6 +68,9 @@ bool hs_snapshot_is_valid(const struct hs_snapshot *snap)
     for (uint32_t i = 0; i < snap->stack_count; i++) {
         const struct hs_snap_stack *stack = &snap->stacks[i];
         if (stack->live.bytes > stack->alloc.bytes || stack->live.count > stack->alloc.count) {
+            return false;
+        }
+        if (stack->scope_id != 0 && stack->scope_id >= snap->scope_count) {
             return false;
         }
         for (uint32_t k = 0; k < stack->frame_count; k++) {

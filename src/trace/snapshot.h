@@ -10,7 +10,8 @@
  * They have a variance, which is 0 when every allocation was recorded.
  *
  * Holds     stacks[i].live <= stacks[i].alloc in bytes and count; frame ids < frame_count; module
- *           ids < module_count.
+ *           ids < module_count; scope ids < scope_count, or 0. Stacks that differ in their scope
+ *           only have the same frames and heap; a reader that shows no scopes adds them up.
  * Threads   none; a snapshot belongs to the code that made it.
  */
 #pragma once
@@ -70,12 +71,20 @@ struct hs_snap_frame {
     uint32_t flags; /* enum hs_frame_flag */
 };
 
+/* What the program said that it was doing: a scope, which lies in others. It is a label if its name
+ * contains a '=': the key is what stands before the first one. */
+struct hs_snap_scope {
+    char *name;      /* UTF-8 without control characters; "": not known */
+    uint32_t parent; /* id of the scope that it lies in, lower than its own; 0: none */
+};
+
 struct hs_snap_stack {
     const uint32_t *frame_ids; /* innermost first */
     uint16_t frame_count;
     uint8_t heap_id;
     uint8_t end; /* enum hs_stack_end */
     uint32_t type_id;
+    uint32_t scope_id; /* the innermost scope; 0: none */
     /* id + 1 of the innermost frame whose caller was found by a frame pointer, for lack of unwind
      * information; 0: none */
     uint32_t guessed_frame;
@@ -222,6 +231,9 @@ struct hs_snapshot {
     uint64_t frame_id_count;
     struct hs_snap_stack *stacks;
     uint32_t stack_count;
+    struct hs_snap_scope *scopes; /* element 0 is no scope */
+    uint32_t scope_count;
+    uint64_t lost_scope_count;      /* samples whose scopes could not all be told */
     struct hs_snap_thread *threads; /* those with live blocks or parts, in the order of their ids */
     uint32_t thread_count;
     /* By enum hs_part_view, in the order of the stacks; of one stack, the largest is the last. The

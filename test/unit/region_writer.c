@@ -117,6 +117,16 @@ uint8_t region_writer_heap(struct region_writer *w, const char *name, uint32_t f
     return (uint8_t)id;
 }
 
+uint32_t region_writer_scope(struct region_writer *w, const char *name, uint32_t parent)
+{
+    uint32_t id = take(w, HS_SECTION_SCOPES, 1);
+    struct hs_name_v2 *scope = region_writer_at(w, HS_SECTION_SCOPES, id);
+    scope->name_off = region_writer_text(w, name);
+    scope->parent = parent;
+    hs_store_release(&scope->hash, 1);
+    return id;
+}
+
 uint32_t region_writer_module(struct region_writer *w, const char *path, uint64_t start_va,
                               uint64_t bias_va)
 {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collect/region/capture_scopes.h"
 #include "collect/region/peak_bound.h"
 #include "rt/atomic.h"
 #include "rt/check.h"
@@ -163,6 +164,7 @@ static struct stack_head *load_stack_heads(const struct hs_region_map *stacks,
         heads[i].frame_ids_idx = hs_load_relaxed(&from->frame_ids_idx);
         heads[i].frame_count = hs_load_relaxed(&from->frame_count);
         stack->type_id = hs_load_relaxed(&from->type_id);
+        stack->scope_id = hs_load_relaxed(&from->scope_id);
         stack->heap_id = hs_load_relaxed(&from->heap_id);
         stack->end = hs_load_relaxed(&from->end);
         stack->guessed_frame = hs_load_relaxed(&from->guessed_frame);
@@ -313,6 +315,7 @@ static int copy_counters(const struct hs_region *region, struct hs_snapshot *sna
         snap->inherited_sample_count += blocks[i].inherited_count;
         snap->is_inherited_known |= blocks[i].is_inherited_known != 0;
         snap->free_count += blocks[i].free_count;
+        snap->lost_scope_count += blocks[i].lost_scope_count;
         snap->replay_count += blocks[i].replay_count;
         snap->walk_count += blocks[i].walk_count;
         divide_weight(&blocks[i], snap);
@@ -385,6 +388,9 @@ int hs_capture_tables(const struct hs_region *region, const struct hs_region_map
     }
     if (r == 0) {
         r = copy_stacks(&now, heads, snap);
+    }
+    if (r == 0) {
+        r = hs_capture_scopes(&now, snap);
     }
     if (r == 0) {
         r = copy_threads(&now, thread_live, thread_count, snap);
