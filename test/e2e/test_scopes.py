@@ -1,0 +1,95 @@
+"""Scopes and labels: which blocks have which, and that the totals are the same as without."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+from region_file import record
+
+SCOPES = {
+    1001: [], 1002: ["outer"], 1003: ["outer", "tenant=a"], 1004: ["outer", "tenant=a", "tenant=b=c"], 1005: ["outer"],
+    1011: ["deep"] * 128, 1012: ["deep"] * 100, 1013: [], 1014: ["after too many ends"],
+    1021: ["stays", "ends by token", "left", "left, too"], 1025: ["stays", "left", "left, too"],
+    1022: ["stays", "ends by token"], 1023: ["stays"], 1024: [],
+    1031: [], 1032: ["worker"], 1033: ["main thread"],
+    1041: ["one"], 1042: ["two"], 1043: ["below no name"],
+    1051: ["interrupted", "handler"], 1052: ["interrupted"],
+    1061: ["before the fork"],
+}
+IN_CHILD = {1062: ["before the fork", "child"], 1063: ["before the fork"]}
+
+
+def of_malloc(region, first):
+    return {size: scopes for (heap, size), scopes in region.blocks().items()
+            if heap == "libc.malloc" and first <= size < first + 100}
+
+
+@pytest.fixture
+def program(target, flags):
+    return target("scopes", "-pthread", *flags[0], *flags[1])
+
+
+def test_scopes_of_blocks(dist, program):
+    done, regions = record(dist, [program, "fork"])
+    own, child = regions
+    found = of_malloc(own, 1000)
+    assert found == SCOPES
+    assert own.blocks()["pool", 1071] == own.blocks()["mmap", 1072 * 4096] == ["job=7"]
+    assert child.pid != own.pid and of_malloc(child, 1000) == {**SCOPES, **IN_CHILD}
+
+
+def test_scopes_in_cpp(dist, target, flags):
+    done, (region,) = record(dist, [target("scopes_cpp", "-std=c++17", *flags[0], *flags[1])])
+    fails = ["fails", "fails by macro", "never ended"]
+    assert of_malloc(region, 2000) == {
+        2001: ["outer", *fails], 2002: ["outer", *fails, *fails], 2011: ["outer"], 2012: ["outer"], 2013: [],
+        2021: ["known", "tenant=a", "job=42"], 2031: ["narrow"], 2032: ["wide"]}
+
+
+@pytest.mark.parametrize("more", [(), ("-DHEAPSCOPE_WEAK",)])
+def test_without_a_client(target, flags, more):
+    linked = () if more else flags[1]
+    subprocess.run([target("scopes", "-pthread", *more, *flags[0], *linked)], check=True, timeout=60)
+
+
+def figures(done, heapscope):
+    report = done.report("--view", "space", "--top", "all")
+    sql = heapscope("query", "--format", "json", done.file,
+                    "select heap_name, sum(size) as size, sum(count) as n from heap_profile_allocation group by 1 order by 1")
+    assert sql.returncode == 0, sql.stderr
+    stacks = sorted((s["live"]["bytes"], s["live"]["count"], [f["function"] for f in s["frames"]]) for s in report["stacks"])
+    return report["totals"], report["heaps"], stacks, json.loads(sql.stdout)
+
+
+def test_totals_are_as_without_scopes(run, target, flags, heapscope):
+    """Stacks that differ in their scopes only are added up: no view shows a part of them, or one of them twice."""
+    with_scopes, without = (figures(run([target("scopes", "-pthread", *more, *flags[0], *flags[1])], "-i", 1), heapscope)
+                            for more in ((), ("-DNO_SCOPES",)))
+    assert with_scopes == without
+
+
+@pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed")
+def test_instructions(root, target, flags, tmp_path, monkeypatch):
+    """A sample costs the same whether its thread has never opened a scope or has none open now."""
+    monkeypatch.syspath_prepend(str(root / "bench"))
+    for name in ("variants", "storms", "instructions"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    instructions = __import__("instructions")
+    program = tmp_path / "scope_cost"
+    program.symlink_to(target("scope_cost", "-O2", *flags[0], *flags[1]))
+
+    def cost(scopes, function, library=None):
+        monkeypatch.setenv("SCOPES", scopes)
+        counted = []
+        for count in (500, 2500):
+            own = instructions.run(str(program), str(tmp_path), 1, 0, function, count)
+            counted.append(instructions.own_cost(str(tmp_path / "callgrind.out"), library) if library else own)
+        return (counted[1] - counted[0]) / 2000
+
+    assert cost("ended", "counted_malloc") == cost("none", "counted_malloc")
+    assert cost("open", "counted_malloc") > cost("none", "counted_malloc")
+    own = os.path.basename(os.path.realpath(program))
+    assert 8 <= cost("none", "counted_scopes", own) <= 20, "instructions of a begin and its end"
