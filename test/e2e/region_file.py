@@ -17,8 +17,14 @@ BYTES, STACKS, RECORDS, HEAPS, SCOPES = 3, 6, 7, 8, 10
 class Region:
     def __init__(self, fd):
         self.data = mmap.mmap(fd, os.fstat(fd).st_size, prot=mmap.PROT_READ)
+        self.control = mmap.mmap(fd, 4096)
         os.close(fd)
         self.pid = struct.unpack_from("<I", self.data, HEADER + 16)[0]
+
+    def begin_session(self):
+        """Has the client make another region at its next allocation."""
+        for offset, form, more in ((24, "I", 1), (36, "I", 1), (8, "Q", 1 << 42)):  # generation, session, floor_bytes
+            struct.pack_into(form, self.control, offset, struct.unpack_from(form, self.control, offset)[0] + more)
 
     def section(self, number):
         """Place of the first element, bytes of an element, number of elements."""
@@ -59,24 +65,40 @@ class Region:
         return found
 
 
-def record(dist, command, interval=1, **env):
-    """Runs a program; returns what it wrote, and its regions: its own first, then those of its children."""
+def receive(peer):
+    """The region that a hello brings."""
+    _, rights, _, _ = peer.recvmsg(65536, socket.CMSG_SPACE(4 * 4))
+    fds = array.array("i")
+    fds.frombytes(rights[0][2])
+    return Region(fds[0])
+
+
+def listen():
+    """A collector's socket, and its name."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    name = f"heapscope-region-{os.getpid()}"
+    listener.bind("\0" + name)
+    listener.listen(8)
+    listener.settimeout(20)
+    return listener, name
+
+
+def environment(dist, name, **env):
+    return clean_env(LD_PRELOAD=preloadable(dist / "lib" / "libheapscope_preload.so"), HEAPSCOPE_COLLECTOR=name,
+                     HEAPSCOPE_INTERVAL="1", HEAPSCOPE_FOLLOW="1", **env)
+
+
+def record(dist, command, **env):
+    """Runs a program at interval 1; returns its regions: its own first, then those of its children."""
     regions = []
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
-        name = f"heapscope-region-{os.getpid()}"
-        listener.bind("\0" + name)
-        listener.listen(8)
-        done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=True, timeout=60, env=clean_env(
-            LD_PRELOAD=preloadable(dist / "lib" / "libheapscope_preload.so"), HEAPSCOPE_COLLECTOR=name,
-            HEAPSCOPE_INTERVAL=str(interval), HEAPSCOPE_FOLLOW="1", **env))
+    listener, name = listen()
+    with listener:
+        subprocess.run([*map(str, command)], check=True, timeout=60, env=environment(dist, name, **env))
         listener.setblocking(False)
         while True:
             try:
                 peer = listener.accept()[0]
             except BlockingIOError:
-                return done, regions
+                return regions
             with peer:
-                _, rights, _, _ = peer.recvmsg(65536, socket.CMSG_SPACE(4 * 4))
-                fds = array.array("i")
-                fds.frombytes(rights[0][2])
-                regions.append(Region(fds[0]))
+                regions.append(receive(peer))

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from region_file import record
+from region_file import environment, listen, receive, record
 
 SCOPES = {
     1001: [], 1002: ["outer"], 1003: ["outer", "tenant=a"], 1004: ["outer", "tenant=a", "tenant=b=c"], 1005: ["outer"],
@@ -33,8 +33,7 @@ def program(target, flags):
 
 
 def test_scopes_of_blocks(dist, program):
-    done, regions = record(dist, [program, "fork"])
-    own, child = regions
+    own, child = record(dist, [program, "fork"])
     found = of_malloc(own, 1000)
     assert found == SCOPES
     assert own.blocks()["pool", 1071] == own.blocks()["mmap", 1072 * 4096] == ["job=7"]
@@ -42,11 +41,30 @@ def test_scopes_of_blocks(dist, program):
 
 
 def test_scopes_in_cpp(dist, target, flags):
-    done, (region,) = record(dist, [target("scopes_cpp", "-std=c++17", *flags[0], *flags[1])])
+    (region,) = record(dist, [target("scopes_cpp", "-std=c++17", *flags[0], *flags[1])])
     fails = ["fails", "fails by macro", "never ended"]
     assert of_malloc(region, 2000) == {
         2001: ["outer", *fails], 2002: ["outer", *fails, *fails], 2011: ["outer"], 2012: ["outer"], 2013: [],
         2021: ["known", "tenant=a", "job=42"], 2031: ["narrow"], 2032: ["wide"]}
+
+
+def test_another_session(dist, target, flags):
+    """Ids of scopes mean nothing in the next region: an open scope is stored there again."""
+    listener, name = listen()
+    with listener, subprocess.Popen([target("scope_sessions", *flags[0], *flags[1])], env=environment(dist, name),
+                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:
+        peer = listener.accept()[0]
+        first = receive(peer)
+        assert process.stdout.read(1) == b"."
+        assert of_malloc(first, 3000) == {3001: ["outer"], 3002: ["outer", "first"]}
+        first.begin_session()
+        process.stdin.write(b"\n")
+        assert process.stdout.read(1) == b"."
+        with listener.accept()[0] as other:
+            second = receive(other)
+        assert of_malloc(second, 3000) == {3003: ["outer"], 3004: ["outer", "second"]}
+        process.stdin.write(b"\n")
+        peer.close()
 
 
 @pytest.mark.parametrize("more", [(), ("-DHEAPSCOPE_WEAK",)])
