@@ -61,7 +61,8 @@ static inline __attribute__((unused)) uint32_t heapscope_inline_scope_enter_at(u
                                    : (heapscope_scope_begin)(name);                                \
     })
 
-#define heapscope_scope_begin(name) heapscope_inline_scope_begin(name)
-#define heapscope_scope_enter       heapscope_inline_scope_enter
-#define heapscope_scope_end         heapscope_inline_scope_end
-#define heapscope_scope_end_to      heapscope_inline_scope_end_to
+/* The library's functions can still be called, by a name in parentheses. */
+#define heapscope_scope_begin(name)   heapscope_inline_scope_begin(name)
+#define heapscope_scope_enter(id)     heapscope_inline_scope_enter(id)
+#define heapscope_scope_end()         heapscope_inline_scope_end()
+#define heapscope_scope_end_to(depth) heapscope_inline_scope_end_to(depth)

@@ -74,11 +74,29 @@ static void test_push_and_pop(void **state)
     assert_int_equal(heapscope_scope_depth(), 1);
 }
 
+/* The functions do what the inline ones do. */
+static void test_functions(void **state)
+{
+    (void)state;
+    (heapscope_scope_end)();
+    assert_int_equal((heapscope_scope_begin)("a"), 0);
+    assert_int_equal((heapscope_scope_enter)(heapscope_scope_name("b")), 1);
+    assert_int_equal(heapscope_scope_enter(heapscope_scope_name("c")), 2);
+    assert_string_equal(text_of(own()->ids[0]), "a");
+    assert_string_equal(text_of(own()->ids[1]), "b");
+    (heapscope_scope_end)();
+    assert_int_equal(heapscope_scope_depth(), 2);
+    (heapscope_scope_end_to)(3);
+    assert_int_equal(heapscope_scope_depth(), 2);
+    (heapscope_scope_end_to)(0);
+    assert_int_equal(heapscope_scope_depth(), 0);
+}
+
 static void test_ends_on_an_empty_stack(void **state)
 {
     (void)state;
     heapscope_scope_end();
-    heapscope_scope_end();
+    (heapscope_scope_end)();
     assert_int_equal(heapscope_scope_depth(), 0);
     assert_int_equal(heapscope_scope_begin("after"), 0);
     assert_string_equal(text_of(own()->ids[0]), "after");
@@ -96,6 +114,18 @@ static void test_too_deep(void **state)
     for (uint32_t i = 0; i < HEAPSCOPE_SCOPE_DEPTH; i++) {
         snprintf(name, sizeof(name), "level %u", i);
         assert_string_equal(text_of(own()->ids[i]), name);
+    }
+    /* What lies behind the elements is not touched. */
+    uint32_t behind = own()->ids[HEAPSCOPE_SCOPE_DEPTH], id = own()->ids[0];
+    assert_int_not_equal(id, behind);
+    heapscope_scope_end_to(HEAPSCOPE_SCOPE_DEPTH);
+    heapscope_scope_enter(id);
+    assert_int_equal(own()->ids[HEAPSCOPE_SCOPE_DEPTH], behind);
+    heapscope_scope_end_to(HEAPSCOPE_SCOPE_DEPTH);
+    (heapscope_scope_enter)(id);
+    assert_int_equal(own()->ids[HEAPSCOPE_SCOPE_DEPTH], behind);
+    while (heapscope_scope_depth() < 200) {
+        heapscope_scope_enter(id);
     }
     for (uint32_t i = 200; i > 100; i--) {
         heapscope_scope_end();
@@ -299,6 +329,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_push_and_pop, tear_down),
+        cmocka_unit_test_teardown(test_functions, tear_down),
         cmocka_unit_test_teardown(test_ends_on_an_empty_stack, tear_down),
         cmocka_unit_test_teardown(test_too_deep, tear_down),
         cmocka_unit_test_teardown(test_end_of_a_block, tear_down),
