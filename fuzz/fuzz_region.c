@@ -2,7 +2,8 @@
  * Fuzz target: a region whose bytes are the input, as a hostile target could write it.
  *
  * The input starts with a list of patches (offset, 8 bytes) to a small valid region, so that few
- * bytes reach deep code. The rest overwrites the file from its header on. The target reads the
+ * bytes reach deep code. The last offsets are those of the scopes, which lie further back. The
+ * rest overwrites the file from its header on. The target reads the
  * region in both ways: as that of a running process (with a cut) and as that of a dead one.
  */
 #include <stdint.h>
@@ -18,6 +19,7 @@
 #include "util/utf8.h"
 
 #define PATCHES_MAX 64U
+#define SCOPE_WORDS 0xff80U /* offsets from here on, in words, are those of the scopes */
 #define OWNED_BYTES (UINT64_C(1) << 30)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -124,9 +126,13 @@ static void capture(const struct region_writer *w, bool is_dead)
 
 static void patch(struct region_writer *w, const uint8_t *data, size_t size)
 {
+    const uint64_t scopes_off = w->header->sections[HS_SECTION_SCOPES].file_off;
     size_t n = size > 0 ? data[0] % PATCHES_MAX : 0, at = 1;
     for (size_t i = 0; i < n && at + 10 <= size; i++, at += 10) {
-        uint64_t off = ((uint64_t)data[at] | (uint64_t)data[at + 1] << 8) * 8;
+        uint64_t word = (uint64_t)data[at] | (uint64_t)data[at + 1] << 8, off = word * 8;
+        if (word >= SCOPE_WORDS) {
+            off = scopes_off + (word - SCOPE_WORDS) * 8;
+        }
         memcpy(w->base + off % (w->file_bytes - 8), data + at + 2, 8);
     }
     if (at < size) {
