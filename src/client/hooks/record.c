@@ -110,7 +110,7 @@ HS_COLD enum hs_loss hs_record_reason_of(enum hs_loss loss)
                                                                                  : loss;
 }
 
-HS_COLD uint32_t hs_record_stack_of(struct hs_thread *thread, uint8_t heap_id, uint32_t base_id)
+uint32_t hs_record_stack_of(struct hs_thread *thread, uint8_t heap_id, uint32_t base_id)
 {
     uint32_t scope_id = thread->may_have_scopes ? hs_open_scopes_find(thread) : 0;
     return base_id == HS_ID_NONE || (heap_id == 0 && scope_id == 0)
@@ -210,8 +210,10 @@ record_in(uint8_t heap_id, const void *ptr, size_t size_bytes, const struct hs_s
 
 /* The first sample of a thread; under open scopes; or after a signal handler has left replay by
  * longjmp. It stands apart, so that an ordinary sample has no instruction for these. */
-static HS_COLD void record_special(uint8_t heap_id, const void *ptr, size_t size_bytes,
-                                   const struct hs_sample *sample, const struct hs_regs *regs)
+static __attribute__((noinline)) void record_special(uint8_t heap_id, const void *ptr,
+                                                     size_t size_bytes,
+                                                     const struct hs_sample *sample,
+                                                     const struct hs_regs *regs)
 {
     record_in(heap_id, ptr, size_bytes, sample, regs, true);
 }
