@@ -177,6 +177,19 @@ static void other_heaps(void)
     blocks[99] = mapped;
 }
 
+/* Blocks that differ in their scopes, and not in their frames. */
+static void at_one_place(void)
+{
+    for (unsigned i = 0; i < 10; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "scope %u", i % 5);
+        BEGIN(name);
+        take(1081 + i);
+        END();
+    }
+    free(blocks[block_count - 1]);
+}
+
 int main(int argc, char **argv)
 {
     (void)argv;
@@ -188,6 +201,7 @@ int main(int argc, char **argv)
     copied();
     interrupted();
     other_heaps();
+    at_one_place();
     if (argc > 1) {
         forked();
     }
