@@ -16,6 +16,7 @@
 #include "rt/check.h"
 #include "rt/rand.h"
 #include "rt/sys.h"
+#include "rt/text.h"
 
 /* A name that is looked for. */
 struct wanted {
@@ -71,6 +72,15 @@ static HS_COLD struct hs_api_scope_names_v1 *make_table(void)
     return names;
 }
 
+static bool is_text_of(const char *text, const struct wanted *wanted)
+{
+    uint32_t i = 0;
+    while (i < wanted->bytes && text[i] == wanted->text[i]) {
+        i++;
+    }
+    return i == wanted->bytes;
+}
+
 /* Looks in a bucket from one name up to another. 0: it is not there. */
 static uint32_t search(const struct hs_api_scope_names_v1 *names, uint32_t from, uint32_t end,
                        const struct wanted *wanted)
@@ -78,7 +88,7 @@ static uint32_t search(const struct hs_api_scope_names_v1 *names, uint32_t from,
     for (uint32_t id = from; id != end; id = names->names[id].next) {
         const struct hs_api_scope_name_v1 *name = &names->names[id];
         if (name->hash == wanted->hash && name->bytes == wanted->bytes &&
-            memcmp(names->text + name->text_off, wanted->text, wanted->bytes) == 0) {
+            is_text_of(names->text + name->text_off, wanted)) {
             return id;
         }
     }
@@ -182,5 +192,5 @@ bool hs_scope_names_is(uint32_t id, const char *name)
     const struct hs_api_scope_names_v1 *names = hs_load_relaxed(&hs_heap_table.scope_names);
     HS_ASSERT(names && id < hs_load_relaxed(&names->count));
     /* The text of a name that was cut is shorter than the program's. */
-    return strcmp(names->text + names->names[id].text_off, name) == 0;
+    return hs_text_is_same(names->text + names->names[id].text_off, name);
 }

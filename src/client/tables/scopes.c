@@ -3,11 +3,10 @@
  */
 #include "client/tables/scopes.h"
 
-#include <string.h>
-
 #include "client/tables/index.h"
 #include "client/tables/region.h"
 #include "rt/bits.h"
+#include "rt/text.h"
 
 /* The index begins with one page. */
 #define FIRST_LINES 64U
@@ -48,8 +47,7 @@ static inline bool is_scope(void *ctx, uint32_t id)
     const char *text = hs_region_at(HS_SECTION_BYTES, end)
                            ? hs_region_at(HS_SECTION_BYTES, scope->name_off)
                            : NULL;
-    return text && memcmp(text, match->name->text, match->name->bytes) == 0 &&
-           text[match->name->bytes] == '\0';
+    return text && hs_text_is_same(text, match->name->text);
 }
 
 static uint64_t hash_of(uint32_t parent, const struct hs_scope_text *name)

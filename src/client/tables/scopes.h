@@ -22,9 +22,9 @@ void hs_scopes_clear(void);
 
 /* A name. */
 struct hs_scope_text {
-    const char *text;
-    uint32_t bytes; /* without a NUL */
-    uint64_t hash;  /* of the text alone */
+    const char *text; /* ends with a NUL */
+    uint32_t bytes;   /* without it */
+    uint64_t hash;    /* of the text alone */
 };
 
 /* The id of the scope with this name in the scope `parent` (0: in none), which is stored if it is
