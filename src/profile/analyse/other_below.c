@@ -195,6 +195,7 @@ int hs_other_below_apply(struct hs_profile *profile, const struct hs_other_below
     };
     m.err = m.small_counts ? 0 : -ENOMEM;
     for (uint32_t i = 0; i < profile->dump_count && m.err == 0; i++) {
+        profile->dumps[i].has_parts = false; /* they name the stacks that are merged here */
         if (profile->dumps[i].has_samples && profile->dumps[i].samples_n > 0) {
             merge_dump(&m, &profile->dumps[i]);
         }
