@@ -90,6 +90,7 @@ static void check_parts(const struct hs_profile *p, const struct hs_profile_dump
             check(part->node < p->node_count && part->heap < p->heap_count);
             check(k == 0 || part[-1].node < part->node ||
                   (part[-1].node == part->node && part[-1].heap <= part->heap));
+            check(part->scope <= p->scope_count);
             check(part->thread_name < p->string_count && part->type < p->string_count);
             check(part->age_class < HS_AGE_CLASSES || part->age_class == HS_PART_OTHERS);
             check_amount(&part->amount);
@@ -99,6 +100,9 @@ static void check_parts(const struct hs_profile *p, const struct hs_profile_dump
 
 static void check_dumps(const struct hs_profile *p)
 {
+    for (uint32_t i = 0; i < p->scope_count; i++) {
+        check(p->scopes[i].name < p->string_count && p->scopes[i].parent <= i);
+    }
     for (uint32_t i = 0; i < p->process_count; i++) {
         const struct hs_profile_process *process = &p->processes[i];
         check(process->name < p->string_count && process->exe < p->string_count);

@@ -56,9 +56,10 @@ static void report(const struct hs_profile *profile, enum hs_report_form form, e
         .frame_count = count,
         .select = { .snapshot = HS_SELECT_LAST },
         .columns = count == HS_REPORT_ALL ? 0 : 80,
-        .by = { .by = { HS_PART_BY_THREAD, HS_PART_BY_TYPE, HS_PART_BY_STACK, HS_PART_BY_AGE,
-                        HS_PART_BY_HEAP, HS_PART_BY_PROCESS },
-                .by_count = HS_PART_BY_N },
+        .by = { .by = { HS_PART_BY_THREAD, HS_PART_BY_TYPE, HS_PART_BY_SCOPE, HS_PART_BY_LABEL,
+                        HS_PART_BY_STACK, HS_PART_BY_AGE, HS_PART_BY_HEAP, HS_PART_BY_PROCESS },
+                .by_count = HS_PART_BY_N,
+                .label_key = "a" },
     };
     hs_buf_init(&buf, look, &text);
     (void)hs_report_write(profile, &options, &buf);

@@ -47,6 +47,7 @@ struct hs_part_key {
     uint16_t thread_id; /* in the region; 0: a thread that the region has no entry for */
     uint16_t type_id;   /* 0: unknown */
     uint16_t age_class;
+    uint32_t scope_id; /* of the stack */
 };
 
 /* Of two parts of one stack: by thread, then type, then age. */

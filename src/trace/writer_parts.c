@@ -39,13 +39,17 @@ struct columns {
     uint32_t last_same_iid;
     /* one for each part */
     int32_t *thread_delta;
-    uint32_t *type, *age_class, *bytes_var, *count_var;
+    uint32_t *type, *scope, *age_class, *bytes_var, *count_var;
     uint64_t *bytes, *count_fx;
     size_t count;
     /* one for each thread */
     uint32_t *thread_id, *thread_tid;
     char **thread_name;
     size_t thread_count;
+    /* one for each scope */
+    uint32_t *scope_id, *scope_parent;
+    char **scope_name;
+    size_t scope_count;
     /* one for each type */
     uint32_t *type_id;
     char **type_name;
@@ -71,6 +75,7 @@ static void columns_deinit(struct columns *columns)
     free(columns->same_heap);
     free(columns->thread_delta);
     free(columns->type);
+    free(columns->scope);
     free(columns->age_class);
     free(columns->bytes_var);
     free(columns->count_var);
@@ -79,13 +84,18 @@ static void columns_deinit(struct columns *columns)
     free(columns->thread_id);
     free(columns->thread_tid);
     free(columns->thread_name);
+    free(columns->scope_id);
+    free(columns->scope_parent);
+    free(columns->scope_name);
     free(columns->type_id);
     free(columns->type_name);
 }
 
 static bool columns_init(struct columns *columns, size_t stacks_max, size_t parts_max,
-                         size_t threads_max, size_t types_max)
+                         const struct hs_snapshot *snap)
 {
+    size_t threads_max = snap->thread_count, types_max = snap->type_count;
+    size_t scopes_max = snap->scope_count;
     columns->iid_delta = calloc(stacks_max + 1, sizeof(int64_t));
     columns->heap = calloc(stacks_max + 1, sizeof(uint32_t));
     columns->part_count = calloc(stacks_max + 1, sizeof(uint32_t));
@@ -93,6 +103,7 @@ static bool columns_init(struct columns *columns, size_t stacks_max, size_t part
     columns->same_heap = calloc(stacks_max + 1, sizeof(uint32_t));
     columns->thread_delta = calloc(parts_max + 1, sizeof(int32_t));
     columns->type = calloc(parts_max + 1, sizeof(uint32_t));
+    columns->scope = calloc(parts_max + 1, sizeof(uint32_t));
     columns->age_class = calloc(parts_max + 1, sizeof(uint32_t));
     columns->bytes_var = calloc(parts_max + 1, sizeof(uint32_t));
     columns->count_var = calloc(parts_max + 1, sizeof(uint32_t));
@@ -101,13 +112,17 @@ static bool columns_init(struct columns *columns, size_t stacks_max, size_t part
     columns->thread_id = calloc(threads_max + 1, sizeof(uint32_t));
     columns->thread_tid = calloc(threads_max + 1, sizeof(uint32_t));
     columns->thread_name = calloc(threads_max + 1, sizeof(char *));
+    columns->scope_id = calloc(scopes_max + 1, sizeof(uint32_t));
+    columns->scope_parent = calloc(scopes_max + 1, sizeof(uint32_t));
+    columns->scope_name = calloc(scopes_max + 1, sizeof(char *));
     columns->type_id = calloc(types_max + 1, sizeof(uint32_t));
     columns->type_name = calloc(types_max + 1, sizeof(char *));
     return columns->iid_delta && columns->heap && columns->part_count && columns->same_iid_delta &&
-           columns->same_heap && columns->thread_delta && columns->type && columns->age_class &&
-           columns->bytes_var && columns->count_var && columns->bytes && columns->count_fx &&
-           columns->thread_id && columns->thread_tid && columns->thread_name && columns->type_id &&
-           columns->type_name;
+           columns->same_heap && columns->thread_delta && columns->type && columns->scope &&
+           columns->scope_id && columns->scope_parent && columns->scope_name &&
+           columns->age_class && columns->bytes_var && columns->count_var && columns->bytes &&
+           columns->count_fx && columns->thread_id && columns->thread_tid && columns->thread_name &&
+           columns->type_id && columns->type_name;
 }
 
 /* A column that contains only zeros is left out. */
@@ -124,7 +139,7 @@ static bool columns_init(struct columns *columns, size_t stacks_max, size_t part
 static void flush(struct writing *writing)
 {
     struct columns *columns = &writing->columns;
-    if (columns->stack_count + columns->same_count == 0) {
+    if (columns->stack_count + columns->same_count + columns->scope_count == 0) {
         return;
     }
     Hs__Pb__HsParts parts = HS__PB__HS_PARTS__INIT;
@@ -140,6 +155,7 @@ static void flush(struct writing *writing)
     COLUMN(&parts, same_heap, columns->same_heap, columns->same_count);
     COLUMN(&parts, thread_delta, columns->thread_delta, columns->count);
     COLUMN(&parts, type, columns->type, columns->count);
+    COLUMN(&parts, scope, columns->scope, columns->count);
     COLUMN(&parts, age_class, columns->age_class, columns->count);
     COLUMN(&parts, bytes, columns->bytes, columns->count);
     COLUMN(&parts, count_fx, columns->count_fx, columns->count);
@@ -149,6 +165,10 @@ static void flush(struct writing *writing)
     parts.thread_id = columns->thread_id;
     parts.thread_tid = columns->thread_tid;
     parts.thread_name = columns->thread_name;
+    parts.n_scope_id = parts.n_scope_parent = parts.n_scope_name = columns->scope_count;
+    parts.scope_id = columns->scope_id;
+    parts.scope_parent = columns->scope_parent;
+    parts.scope_name = columns->scope_name;
     parts.n_type_id = parts.n_type_name = columns->type_count;
     parts.type_id = columns->type_id;
     parts.type_name = columns->type_name;
@@ -156,7 +176,7 @@ static void flush(struct writing *writing)
     heapscope.parts = &parts;
     hs_writer_ours(writing->writer, writing->dump->time_ns, &heapscope);
     columns->stack_count = columns->same_count = columns->count = columns->thread_count =
-        columns->type_count = 0;
+        columns->type_count = columns->scope_count = 0;
     columns->last_iid = columns->last_same_iid = 0;
 }
 
@@ -242,13 +262,31 @@ static int name_type(struct writing *writing, uint16_t id)
     return 0;
 }
 
+/* Writes the scopes that are new, whether parts have them or not: ids are given in their order. */
+static void name_scopes(struct writing *writing)
+{
+    struct hs_written_process *process = writing->dump->process;
+    const struct hs_snapshot *snap = writing->dump->snap;
+    struct columns *columns = &writing->columns;
+    uint32_t id = process->scope_count > 0 ? process->scope_count : 1;
+    for (; id < snap->scope_count; id++) {
+        columns->scope_id[columns->scope_count] = id;
+        columns->scope_parent[columns->scope_count] = snap->scopes[id].parent;
+        columns->scope_name[columns->scope_count++] = snap->scopes[id].name;
+    }
+    process->scope_count = id;
+}
+
 /* --- the parts of a callstack --- */
 
 static int compare_parts(const void *a, const void *b)
 {
-    uint64_t left = hs_part_order(&((const struct hs_snap_part *)a)->key);
-    uint64_t right = hs_part_order(&((const struct hs_snap_part *)b)->key);
-    return left < right ? -1 : left > right;
+    const struct hs_part_key *left = &((const struct hs_snap_part *)a)->key;
+    const struct hs_part_key *right = &((const struct hs_snap_part *)b)->key;
+    uint64_t left_order = hs_part_order(left), right_order = hs_part_order(right);
+    return left_order != right_order          ? (left_order < right_order ? -1 : 1)
+           : left->scope_id < right->scope_id ? -1
+                                              : left->scope_id > right->scope_id;
 }
 
 static void add_part(void *sum, void *item)
@@ -290,6 +328,7 @@ static uint64_t put_parts(struct columns *columns, const struct hs_snap_part *pa
         columns->thread_delta[at] =
             (int32_t)part->key.thread_id - (i > 0 ? (int32_t)parts[i - 1].key.thread_id : 0);
         columns->type[at] = part->key.type_id;
+        columns->scope[at] = part->key.scope_id;
         columns->age_class[at] = part->key.age_class;
         columns->bytes[at] = is_rest ? 0 : all_bytes - written_bytes;
         columns->count_fx[at] = is_rest ? 0 : all_fx - written_fx;
@@ -297,7 +336,7 @@ static uint64_t put_parts(struct columns *columns, const struct hs_snap_part *pa
         columns->count_var[at] = is_rest ? 0 : hs_writer_pack_var(part->amount.count_var);
         written_bytes = all_bytes;
         written_fx = all_fx;
-        key = hs_intern_mix(key, hs_part_order(&part->key));
+        key = hs_intern_mix(hs_intern_mix(key, hs_part_order(&part->key)), part->key.scope_id);
         key = hs_intern_mix(hs_intern_mix(key, columns->bytes[at]), columns->count_fx[at]);
     }
     return count > 0 ? key.lo | 1U : 0;
@@ -378,6 +417,7 @@ static int put_all(struct writing *writing, size_t count)
     const struct hs_snap_part *from = writing->dump->snap->parts[writing->view];
     size_t at = 0;
     int r = 0;
+    name_scopes(writing);
     for (uint32_t idx = 0; idx < writing->dump->process->stacks.count && r == 0; idx++) {
         size_t n = 0;
         for (; at + n < count && writing->order[at + n].key == idx; n++) {
@@ -386,6 +426,8 @@ static int put_all(struct writing *writing, size_t count)
                              sizeof(writing->parts[0]));
         for (size_t i = 0; i < n && r == 0; i++) {
             writing->parts[i] = from[writing->order[at + i].value];
+            writing->parts[i].key.scope_id =
+                writing->dump->snap->stacks[writing->parts[i].key.stack_id].scope_id;
         }
         at += n;
         r = r == 0 ? put_stack(writing, idx, n) : r;
@@ -406,8 +448,7 @@ int hs_writer_parts(struct hs_trace_writer *writer, const struct hs_writer_dump 
             continue;
         }
         r = columns_init(&writing.columns, dump->process->stacks.count,
-                         dump->snap->part_count[view], dump->snap->thread_count,
-                         dump->snap->type_count)
+                         dump->snap->part_count[view], dump->snap)
                 ? sort_parts(&writing, &count)
                 : -ENOMEM;
         r = r == 0 ? put_all(&writing, count) : r;

@@ -67,7 +67,8 @@ struct hs_written_process {
     /* By id: the hash of the thread as it was written last; 0: it was not. */
     uint64_t *thread_hashes;
     size_t thread_capacity;
-    bool *is_type_named; /* by id; NULL: no type was written yet */
+    bool *is_type_named;  /* by id; NULL: no type was written yet */
+    uint32_t scope_count; /* so many scopes were written: those with lower ids */
 };
 
 /* Blocks that were live when a program image ended. The file records them as freed when the next

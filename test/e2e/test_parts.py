@@ -181,7 +181,7 @@ def test_without_parts(heapscope, recorded, tmp_path):
 
 
 @pytest.mark.parametrize("options, words", [
-    (["--by", "thread,colour"], "'colour' is not one of process, heap, thread, type, age, stack"),
+    (["--by", "thread,colour"], "'colour' is not one of process, heap, thread, type, scope, label:KEY, age, stack"),
     (["--by", "age,age"], "'age' is not one of"),
     (["--by", "thread,"], "'' is not one of"),
     (["--by", "thread", "--tree"], "--by cannot be shown together with --tree"),

@@ -49,6 +49,25 @@ def test_scopes_in_cpp(dist, target, flags):
         2021: ["known", "tenant=a", "job=42"], 2031: ["narrow"], 2032: ["wide"]}
 
 
+def test_report_by_scope(heapscope, run, program):
+    """The report divides memory by scope and by label, and the parts add up."""
+    file = run([program], "-i", 1).file
+    report = json.loads(heapscope("report", "--json", "--by", "scope", "--view", "peak", file).stdout)
+    scopes = {part["scope"]: part["amount"]["bytes"] for part in report["parts"]}
+    # Of a deep nest, only the innermost scopes are shown: two may read the same.
+    assert sum(part["amount"]["bytes"] for part in report["parts"]) == report["totals"]["peak"]["bytes"]
+    assert scopes["outer"] == 1002 + 1005
+    assert scopes["outer > tenant=a"] == 1003 and scopes["outer > tenant=a > tenant=b=c"] == 1004
+    assert scopes["(none)"] > 0
+    labels = json.loads(heapscope("report", "--json", "--by", "label:tenant,stack", "--view", "peak", file).stdout)
+    tenants = {part["label"]: part["amount"]["bytes"] for part in labels["parts"]}
+    assert tenants["tenant=a"] == 1003 and tenants["tenant=b=c"] == 1004
+    assert sum(tenants.values()) == labels["totals"]["peak"]["bytes"]
+    rows = heapscope("query", "--format", "csv", file,
+                     "SELECT sum(bytes) FROM heapscope_parts WHERE view = 'peak' AND scope = 'outer > tenant=a'").stdout
+    assert float(rows.splitlines()[1]) == 1003
+
+
 def test_another_session(dist, target, flags):
     """Ids of scopes mean nothing in the next region: an open scope is stored there again."""
     listener, name = listen()

@@ -59,11 +59,11 @@ static int parse_by(const struct hs_opts_spec *spec, const struct report_args *a
                             "what was freed is not recorded");
     }
     if (hs_part_by_parse(args->by, &options->by, &bad) < 0) {
-        return hs_args_fail(
-            spec,
-            "--by: '%.*s' is not one of process, heap, thread, type, age, stack, or is "
-            "given twice",
-            (int)strcspn(bad, ","), bad);
+        return hs_args_fail(spec,
+                            "--by: '%.*s' is not one of process, heap, thread, type, scope, "
+                            "label:KEY, age, stack, or is "
+                            "given twice",
+                            (int)strcspn(bad, ","), bad);
     }
     options->form = args->is_json ? options->form : HS_REPORT_BY;
     return 0;
@@ -265,7 +265,7 @@ int hs_cmd_report(int argc, char **argv)
                     "stacks, code, files and other mappings"),
         HS_OPT_STRING(0, "by", "LIST", &args.by,
                       "divide the memory by each of these in turn: process, heap, thread, type,\n"
-                      "age, stack; such as thread,stack or type,age"),
+                      "scope, label:KEY, age, stack; such as thread,stack or type,age"),
         HS_OPT_FLAG(0, "health", &args.is_health,
                     "show the counters of everything that can be missing from the profile"),
         HS_OPT_FLAG(0, "json", &args.is_json, "print JSON, with all figures and without rounding"),

@@ -87,7 +87,7 @@ static bool grow(struct hs_part_table *table)
 
 static struct hs_part_key others_of(uint32_t stack_id)
 {
-    return (struct hs_part_key){ stack_id, HS_PART_OTHERS, HS_PART_OTHERS, HS_PART_OTHERS };
+    return (struct hs_part_key){ stack_id, HS_PART_OTHERS, HS_PART_OTHERS, HS_PART_OTHERS, 0 };
 }
 
 /* Finds or adds the sum. Of others there is one for each stack, so they always find room. */

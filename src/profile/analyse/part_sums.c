@@ -20,8 +20,9 @@
 #define KEY_OTHERS UINT64_MAX
 
 const char *const hs_part_by_names[HS_PART_BY_N] = {
-    [HS_PART_BY_PROCESS] = "process", [HS_PART_BY_HEAP] = "heap", [HS_PART_BY_THREAD] = "thread",
-    [HS_PART_BY_TYPE] = "type",       [HS_PART_BY_AGE] = "age",   [HS_PART_BY_STACK] = "stack",
+    [HS_PART_BY_PROCESS] = "process", [HS_PART_BY_HEAP] = "heap",   [HS_PART_BY_THREAD] = "thread",
+    [HS_PART_BY_TYPE] = "type",       [HS_PART_BY_SCOPE] = "scope", [HS_PART_BY_LABEL] = "label",
+    [HS_PART_BY_AGE] = "age",         [HS_PART_BY_STACK] = "stack",
 };
 
 struct row {
@@ -41,10 +42,16 @@ struct grouping {
 
 /* --- what is asked for ------------------------------------------------------------------------ */
 
+#define LABEL "label:"
+
 static int find_name(const char *name, size_t bytes)
 {
+    if (bytes > strlen(LABEL) && memcmp(name, LABEL, strlen(LABEL)) == 0) {
+        return HS_PART_BY_LABEL;
+    }
     for (int i = 0; i < HS_PART_BY_N; i++) {
-        if (strlen(hs_part_by_names[i]) == bytes && memcmp(hs_part_by_names[i], name, bytes) == 0) {
+        if (i != HS_PART_BY_LABEL && strlen(hs_part_by_names[i]) == bytes &&
+            memcmp(hs_part_by_names[i], name, bytes) == 0) {
             return i;
         }
     }
@@ -65,6 +72,7 @@ int hs_part_by_parse(const char *text, struct hs_part_groups *ret_groups, const 
             return by;
         }
         ret_groups->by[ret_groups->by_count++] = (enum hs_part_by)by;
+        ret_groups->label_key = by == HS_PART_BY_LABEL ? at + strlen(LABEL) : ret_groups->label_key;
         at += bytes;
         if (*at == '\0') {
             return 0;
@@ -74,8 +82,21 @@ int hs_part_by_parse(const char *text, struct hs_part_groups *ret_groups, const 
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-static uint64_t key_of(const struct hs_profile_dump *dump, const struct hs_profile_part *part,
-                       uint32_t node, enum hs_part_by by)
+/* The string of the innermost label with this key; 0: there is none. */
+static uint32_t find_label(const struct hs_profile *p, uint32_t scope, const char *key)
+{
+    size_t key_bytes = strcspn(key, ",");
+    for (; scope > 0; scope = p->scopes[scope - 1].parent) {
+        const char *name = hs_profile_string(p, p->scopes[scope - 1].name);
+        if (strncmp(name, key, key_bytes) == 0 && name[key_bytes] == '=') {
+            return p->scopes[scope - 1].name;
+        }
+    }
+    return 0;
+}
+
+static uint64_t key_of(const struct grouping *grouping, const struct hs_profile_dump *dump,
+                       const struct hs_profile_part *part, uint32_t node, enum hs_part_by by)
 {
     switch (by) {
     case HS_PART_BY_PROCESS:
@@ -86,6 +107,10 @@ static uint64_t key_of(const struct hs_profile_dump *dump, const struct hs_profi
         return part->is_others ? KEY_OTHERS : (uint64_t)part->thread_name << 32 | part->tid;
     case HS_PART_BY_TYPE:
         return part->is_others ? KEY_OTHERS : part->type;
+    case HS_PART_BY_SCOPE:
+        return part->scope;
+    case HS_PART_BY_LABEL:
+        return find_label(grouping->selection->profile, part->scope, grouping->groups->label_key);
     case HS_PART_BY_AGE:
         return part->is_others ? KEY_OTHERS : part->age_class;
     case HS_PART_BY_STACK:
@@ -130,7 +155,7 @@ static int add_row(struct grouping *grouping, uint32_t d, const struct hs_profil
     struct row *row = &grouping->rows[grouping->row_count++];
     *row = (struct row){ .amount = hs_selection_part(grouping->selection, d, &amount, &inherited) };
     for (uint32_t i = 0; i < grouping->groups->by_count; i++) {
-        row->keys[i] = key_of(dump, part, node, grouping->groups->by[i]);
+        row->keys[i] = key_of(grouping, dump, part, node, grouping->groups->by[i]);
     }
     return 0;
 }
@@ -349,6 +374,10 @@ void hs_part_group_write(const struct hs_profile *p, enum hs_part_by by,
         write_thread(p, group->key, buf);
     } else if (by == HS_PART_BY_TYPE) {
         hs_buf_str(buf, group->key ? hs_profile_string(p, (uint32_t)group->key) : "(unknown)");
+    } else if (by == HS_PART_BY_SCOPE) {
+        hs_describe_scope(p, (uint32_t)group->key, buf);
+    } else if (by == HS_PART_BY_LABEL) {
+        hs_buf_str(buf, group->key ? hs_profile_string(p, (uint32_t)group->key) : "(none)");
     } else if (by == HS_PART_BY_AGE) {
         write_age(group->key, buf);
     }

@@ -1,6 +1,6 @@
 /*
- * Groups what the selected dumps contain by process, heap, thread, type, age and stack, in any
- * order.
+ * Groups what the selected dumps contain by process, heap, thread, type, scope, label, age and
+ * stack, in any order.
  *
  *     by thread, stack                      by stack, age
  *       worker    30 MiB                      parse   40 MiB
@@ -29,6 +29,8 @@ enum hs_part_by {
     HS_PART_BY_HEAP,
     HS_PART_BY_THREAD,
     HS_PART_BY_TYPE,
+    HS_PART_BY_SCOPE,
+    HS_PART_BY_LABEL,
     HS_PART_BY_AGE,
     HS_PART_BY_STACK,
     HS_PART_BY_N,
@@ -46,13 +48,15 @@ struct hs_part_group {
 struct hs_part_groups {
     enum hs_part_by by[HS_PART_BY_N];
     uint32_t by_count;
+    /* Of HS_PART_BY_LABEL: the key, up to a comma or the end of the text. */
+    const char *label_key;
     struct hs_part_group *groups;
     uint32_t count;
 };
 
 /*
- * Reads a list such as "thread,stack". 0; -EINVAL: a name is unknown, or occurs twice, and *ret_bad
- * begins there.
+ * Reads a list such as "thread,stack" or "label:tenant,type"; the text must outlive the groups. 0;
+ * -EINVAL: a name is unknown, or occurs twice, and *ret_bad begins there.
  */
 int hs_part_by_parse(const char *text, struct hs_part_groups *ret_groups, const char **ret_bad);
 

@@ -33,6 +33,7 @@ struct hs_builder *hs_builder_free(struct hs_builder *builder)
         hs_intern_deinit(&builder->frames);
         hs_intern_deinit(&builder->nodes);
         hs_intern_deinit(&builder->heaps);
+        hs_intern_deinit(&builder->scopes);
         hs_intern_deinit(&builder->symbols);
         hs_intern_deinit(&builder->symbol_modules);
         free(builder->symbol_lines);
@@ -239,6 +240,20 @@ uint32_t hs_builder_heap(struct hs_builder *builder, const char *name)
         p->heap_count = id + 1;
     }
     return id;
+}
+
+uint32_t hs_builder_scope(struct hs_builder *builder, uint32_t parent, const char *name)
+{
+    struct hs_profile *p = builder->p;
+    uint32_t string = hs_builder_string(builder, name);
+    uint32_t id;
+    parent = parent <= p->scope_count ? parent : 0;
+    if (put(builder, &builder->scopes, (struct hs_intern_key){ .hi = parent, .lo = string },
+            &p->scopes, &builder->scope_capacity, sizeof(p->scopes[0]), &id)) {
+        p->scopes[id] = (struct hs_profile_scope){ string, parent };
+        p->scope_count = id + 1;
+    }
+    return builder->err == 0 ? id + 1 : 0;
 }
 
 void hs_builder_symbol(struct hs_builder *builder, uint32_t path, const uint8_t *build_id,

@@ -120,6 +120,8 @@ bool hs_builder_has_room(const struct hs_builder *builder, size_t count);
 void hs_builder_dump_samples(struct hs_builder *builder, uint32_t dump,
                              struct hs_profile_sample *samples, size_t count);
 
+/* The id + 1 of the scope with this name in `parent`: 0, or what this has returned. */
+uint32_t hs_builder_scope(struct hs_builder *builder, uint32_t parent, const char *name);
 /*
  * Sets the parts of a dump that has samples, once for each view. Those with ids out of range are
  * left out. The caller's array is sorted in place. A dump that there is no room for has none.

@@ -10,6 +10,9 @@
 #include "util/buf.h"
 #include "util/human.h"
 
+/* Of a deeper nest, the innermost ones are named. */
+#define SCOPES_SHOWN 16U
+
 void hs_describe_end(const struct hs_profile *profile, uint32_t process, struct hs_buf *buf)
 {
     const struct hs_profile_process *p = &profile->processes[process];
@@ -165,5 +168,18 @@ void hs_describe_process(const struct hs_profile *profile, uint32_t process, str
         hs_buf_add(buf, program + start, bytes - start);
     } else {
         hs_buf_str(buf, hs_profile_string(profile, at->name));
+    }
+}
+
+void hs_describe_scope(const struct hs_profile *p, uint32_t scope, struct hs_buf *buf)
+{
+    uint32_t chain[SCOPES_SHOWN], count = 0;
+    for (; scope > 0 && count < SCOPES_SHOWN; scope = p->scopes[scope - 1].parent) {
+        chain[count++] = scope;
+    }
+    hs_buf_str(buf, scope > 0 ? "… > " : count == 0 ? "(none)" : "");
+    while (count-- > 0) {
+        hs_buf_str(buf, hs_profile_string(p, p->scopes[chain[count] - 1].name));
+        hs_buf_str(buf, count > 0 ? " > " : "");
     }
 }

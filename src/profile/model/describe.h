@@ -52,6 +52,11 @@ const char *hs_describe_change_reason(const struct hs_profile_change *change);
 const char *hs_describe_module(const struct hs_profile *profile, uint32_t module);
 
 /*
+ * Writes a scope, given by its index + 1, with those that it lies in: "request > tenant=a". 0:
+ * "(none)".
+ */
+void hs_describe_scope(const struct hs_profile *profile, uint32_t scope, struct hs_buf *buf);
+/*
  * Writes the name by which processes are matched: that of the program in the command line, without
  * folder and arguments; without a command line, the process's own name.
  */

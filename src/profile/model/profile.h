@@ -152,6 +152,15 @@ struct hs_profile_sample {
 };
 
 /*
+ * What a program said that it was doing: a scope, which may lie in another one. It is a label if
+ * its name contains a '=': the key stands before the first one.
+ */
+struct hs_profile_scope {
+    uint32_t name;   /* string id */
+    uint32_t parent; /* index + 1 of the scope that it lies in, lower than its own; 0: none */
+};
+
+/*
  * What one thread had allocated through one stack, of one age: trace/heap_parts.h. The parts of a
  * sample add up to its live, or peak.
  */
@@ -160,6 +169,7 @@ struct hs_profile_part {
     uint32_t tid;
     uint32_t thread_name;    /* string id */
     uint32_t type;           /* string id; 0: unknown */
+    uint32_t scope;          /* index + 1 in scopes[]: the innermost that was open; 0: none */
     uint16_t age_class;      /* index of hs_age_from_ms; HS_PART_OTHERS: see is_others */
     bool is_others;          /* all parts of the sample that were too many to be kept apart */
     struct hs_amount amount; /* without the interval, which is that of the sample */
@@ -421,6 +431,8 @@ struct hs_profile {
     uint64_t sample_count;
     struct hs_profile_part *parts;
     uint64_t part_count;
+    struct hs_profile_scope *scopes; /* equal ones are one */
+    uint32_t scope_count;
     struct hs_profile_thread *threads;
     uint32_t thread_count;
     struct hs_profile_loss *losses;

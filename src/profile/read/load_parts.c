@@ -12,10 +12,12 @@
 #include "util/array.h"
 
 #define THREADS_MAX 65536U
+#define SCOPES_MAX  (UINT32_C(1) << 22)
 /* A bound for a forged file. */
 #define PARTS_MAX (UINT64_C(4) << 20)
 
 struct part {
+    uint32_t scope_id;
     uint16_t thread_id, type_id, age_class;
     double bytes, count, bytes_var, count_var;
 };
@@ -38,6 +40,8 @@ struct hs_load_parts {
     size_t thread_capacity;
     uint32_t *types; /* by id: string */
     size_t type_capacity;
+    uint32_t *scopes; /* by id: that of the profile, index + 1 */
+    size_t scope_capacity;
     uint64_t part_count;
 };
 
@@ -52,6 +56,7 @@ void hs_load_parts_free(struct hs_load_parts *parts)
     if (parts) {
         free(parts->threads);
         free(parts->types);
+        free(parts->scopes);
     }
     free(parts);
 }
@@ -113,6 +118,27 @@ static int name_types(struct hs_load *load, struct hs_load_parts *parts,
     return r;
 }
 
+/* A scope comes behind its parent. */
+static int name_scopes(struct hs_load *load, struct hs_load_parts *parts,
+                       const Hs__Pb__HsParts *packet)
+{
+    int r = 0;
+    for (size_t i = 0; i < packet->n_scope_id && i < packet->n_scope_name && r == 0; i++) {
+        uint32_t id = packet->scope_id[i];
+        uint32_t parent = i < packet->n_scope_parent ? packet->scope_parent[i] : 0;
+        if (id == 0 || id >= SCOPES_MAX) {
+            continue;
+        }
+        r = reserve(&parts->scopes, &parts->scope_capacity, (size_t)id + 1,
+                    sizeof(parts->scopes[0]));
+        if (r == 0) {
+            parent = parent < id ? parts->scopes[parent] : 0;
+            parts->scopes[id] = hs_builder_scope(load->builder, parent, packet->scope_name[i]);
+        }
+    }
+    return r;
+}
+
 static struct hs_load_parts *make(struct hs_load *load, struct hs_load_parts **parts)
 {
     *parts = *parts ? *parts : calloc(1, sizeof(**parts));
@@ -140,6 +166,7 @@ static struct part get_part(const Hs__Pb__HsParts *packet, size_t i, int64_t *th
     uint32_t age_class = i < packet->n_age_class ? packet->age_class[i] : 0;
     return (struct part){
         .thread_id = *thread >= 0 && *thread < HS_PART_OTHERS ? (uint16_t)*thread : HS_PART_OTHERS,
+        .scope_id = i < packet->n_scope ? packet->scope[i] : 0,
         .type_id = type < HS_PART_OTHERS ? (uint16_t)type : HS_PART_OTHERS,
         .age_class = age_class < HS_AGE_CLASSES ? (uint16_t)age_class : HS_PART_OTHERS,
         .bytes = i < packet->n_bytes ? (double)packet->bytes[i] : 0,
@@ -183,9 +210,9 @@ static int set_row(struct hs_load_parts *parts, enum hs_part_view view, size_t r
 /* How many elements the longest column has. */
 static size_t longest(const Hs__Pb__HsParts *packet)
 {
-    const size_t counts[] = { packet->n_type,     packet->n_thread_delta, packet->n_age_class,
-                              packet->n_bytes,    packet->n_count_fx,     packet->n_bytes_var,
-                              packet->n_count_var };
+    const size_t counts[] = { packet->n_type,      packet->n_scope,    packet->n_thread_delta,
+                              packet->n_age_class, packet->n_bytes,    packet->n_count_fx,
+                              packet->n_bytes_var, packet->n_count_var };
     size_t most = packet->n_part_count; /* all columns of the parts may be absent */
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
         most = counts[i] > most ? counts[i] : most;
@@ -235,6 +262,7 @@ void hs_load_parts_set(struct hs_load *load, struct hs_load_parts **parts,
 {
     int r = make(load, parts) ? name_threads(load, *parts, packet) : -ENOMEM;
     r = r == 0 ? name_types(load, *parts, packet) : r;
+    r = r == 0 ? name_scopes(load, *parts, packet) : r;
     r = r == 0 ? set_rows(*parts, table, packet) : r;
     load->err = load->err ? load->err : r;
 }
@@ -274,6 +302,7 @@ static size_t give_row(const struct hs_load_parts *parts, const struct row_parts
             .tid = is_known ? parts->threads[part.thread_id].tid : 0,
             .thread_name = is_known ? parts->threads[part.thread_id].name : 0,
             .type = part.type_id < parts->type_capacity ? parts->types[part.type_id] : 0,
+            .scope = part.scope_id < parts->scope_capacity ? parts->scopes[part.scope_id] : 0,
             .age_class = part.age_class,
             .is_others = part.thread_id == HS_PART_OTHERS,
             .amount = { .bytes = part.bytes,

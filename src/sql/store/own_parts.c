@@ -1,9 +1,24 @@
 /*
  * heapscope_parts: see own_ledgers.h.
  */
+#include "profile/model/describe.h"
 #include "profile/model/dump_heaps.h"
 #include "sql/store/own_figures.h"
 #include "sql/store/own_ledgers.h"
+#include "util/buf.h"
+
+/* A scope with those that it lies in, the outermost first. */
+static int64_t scope_of(struct hs_sql_store *store, const struct hs_profile *p, uint32_t scope)
+{
+    struct hs_buf text = HS_BUF_INIT;
+    if (scope == 0) {
+        return HS_ROWS_NULL;
+    }
+    hs_describe_scope(p, scope, &text);
+    int64_t id = hs_sql_store_str(store, hs_buf_text(&text));
+    hs_buf_deinit(&text);
+    return id;
+}
 
 static void add_part(struct hs_sql_store *store, const struct hs_profile *p, uint32_t dump,
                      enum hs_part_view view, const struct hs_profile_part *part,
@@ -17,16 +32,16 @@ static void add_part(struct hs_sql_store *store, const struct hs_profile *p, uin
     struct hs_own_figures figures = hs_own_figures_of(&amount, widest_bytes, true);
     int64_t age_ms =
         part->age_class < HS_AGE_CLASSES ? (int64_t)hs_age_from_ms[part->age_class] : HS_ROWS_NULL;
-    HS_SQL_ADD(store, HS_SQL_OWN_PARTS, dump,
-               hs_sql_store_str(store, view == HS_PARTS_PEAK ? "peak" : "live"),
-               (int64_t)hs_own_row_of_node(node_rows, part->node),
-               hs_sql_store_str(store, hs_profile_string(p, p->heaps[part->heap])),
-               !heap || heap->is_counted, part->is_others ? HS_ROWS_NULL : (int64_t)part->tid,
-               part->is_others ? HS_ROWS_NULL
-                               : hs_sql_store_str(store, hs_profile_string(p, part->thread_name)),
-               part->type ? hs_sql_store_str(store, hs_profile_string(p, part->type))
-                          : HS_ROWS_NULL,
-               age_ms, part->is_others, HS_OWN_FIGURE_CELLS(figures));
+    HS_SQL_ADD(
+        store, HS_SQL_OWN_PARTS, dump,
+        hs_sql_store_str(store, view == HS_PARTS_PEAK ? "peak" : "live"),
+        (int64_t)hs_own_row_of_node(node_rows, part->node),
+        hs_sql_store_str(store, hs_profile_string(p, p->heaps[part->heap])),
+        !heap || heap->is_counted, part->is_others ? HS_ROWS_NULL : (int64_t)part->tid,
+        part->is_others ? HS_ROWS_NULL
+                        : hs_sql_store_str(store, hs_profile_string(p, part->thread_name)),
+        part->type ? hs_sql_store_str(store, hs_profile_string(p, part->type)) : HS_ROWS_NULL,
+        scope_of(store, p, part->scope), age_ms, part->is_others, HS_OWN_FIGURE_CELLS(figures));
 }
 
 void hs_own_parts_add(struct hs_sql_store *store, const struct hs_profile *p,

@@ -154,7 +154,8 @@ static const struct {
                           "set_gain_low_bytes int set_gain_high_bytes int is_exact int" },
     [HS_SQL_OWN_PARTS] = { "heapscope_parts",
                            "id # dump_id int view text node_id int heap_name text is_counted int "
-                           "tid int thread_name text type_name text age_from_ms int is_others int "
+                           "tid int thread_name text type_name text scope text age_from_ms int "
+                           "is_others int "
                            "bytes real "
                            "count "
                            "real bytes_low real bytes_high real count_low real count_high real" },
