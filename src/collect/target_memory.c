@@ -13,6 +13,8 @@
 #define TYPES_NS_MAX   UINT64_C(500000000)
 #define TYPES_LOOK_NS  UINT64_C(5000000)
 #define TYPES_A_LEDGER 4U
+/* So many times what the last reading took, snapshots take its types. */
+#define TYPES_REST 10U
 
 /* Is its memory that of the program that is recorded? */
 static bool has_memory(const struct hs_target *target)
@@ -28,7 +30,8 @@ static uint64_t read_types(struct hs_target *target, uint64_t time_ns_max)
     uint64_t begin_ns = hs_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     (void)hs_typed_records_read(target->process.pid, &target->region, time_ns_max, &session->types);
     target->region.types = hs_typed_records_view(&session->types);
-    return hs_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
+    session->types_cost_ns = hs_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
+    return session->types_cost_ns;
 }
 
 uint64_t hs_target_look_at_ledger(struct hs_target *target, struct hs_ledger_allowance *allowance,
@@ -51,10 +54,13 @@ uint64_t hs_target_look_at_ledger(struct hs_target *target, struct hs_ledger_all
 
 void hs_target_read_memory(struct hs_target *target, uint64_t now_ns)
 {
+    struct hs_target_session *session = &target->session;
+    uint64_t rest_ns = session->ledgers.is_asked_for ? 0 : session->types_cost_ns * TYPES_REST;
     if (has_memory(target)) {
-        hs_ledger_watch_read(&target->session.ledgers, target->process.pid, &target->region,
-                             now_ns);
-        (void)read_types(target, TYPES_NS_MAX);
+        hs_ledger_watch_read(&session->ledgers, target->process.pid, &target->region, now_ns);
+        if (now_ns >= session->types.time_mono_ns + rest_ns) {
+            (void)read_types(target, TYPES_NS_MAX);
+        }
     }
 }
 

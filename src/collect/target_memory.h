@@ -15,8 +15,7 @@
 
 #include "collect/target.h"
 
-/* For a snapshot: reads both, if the process has memory; a ledger that was read a moment ago is
- * new enough. */
+/* For a snapshot: reads both, if the process has memory and they were not read a moment ago. */
 void hs_target_read_memory(struct hs_target *target, uint64_t now_ns);
 /* Gives the snapshot copies of the ledgers. */
 void hs_target_add_ledgers(const struct hs_target *target, struct hs_snapshot *snap);

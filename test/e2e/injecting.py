@@ -21,7 +21,7 @@ def tools_in(folder):
 def build(folder):
     """Builds the tool and the library that it injects, in `folder`."""
     tool, library = tools_in(folder)
-    sources = [*sources_of("inject"), *sources_of("unwind"), *sources_of("util", "selfpath"),
+    sources = [*sources_of("inject"), *sources_of("unwind"), *sources_of("util", "selfpath", "json_read"),
                arch_source("hold_page.S")]
     flags = ["-std=c17", "-O2", "-g", "-D_GNU_SOURCE", *INCLUDES, "-I", ROOT / "test/e2e"]
     subprocess.run(["gcc", *flags, ROOT / "test/e2e/inject_tool.c", *sources, "-o", tool, "-pthread", "-lm"],

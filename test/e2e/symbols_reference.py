@@ -128,7 +128,7 @@ def build_tool(root, folder, cc="cc"):
     """Compiles test/e2e/symbols_tool.c with the sources it needs, into this folder."""
     tool = folder / "hs-symbols"
     sources = [root / "test/e2e/symbols_tool.c", *sources_of("symbol")]
-    sources += sources_of("util", "selfpath")
+    sources += sources_of("util", "selfpath", "json_read")
     flags = ["-std=c17", "-g", "-O2", "-D_GNU_SOURCE", *INCLUDES]
     libs = ["-ldw", "-lelf", "-llzma", "-lz", "-lzstd", "-l:libdeflate.a", "-liberty", "-lm"]
     subprocess.run([cc, *map(str, [*flags, *sources]), *libs, "-o", str(tool)], check=True)

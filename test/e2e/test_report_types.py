@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 from conftest import clean_env
-from waiting import wait_until
+from waiting import let_time_pass, wait_until
 
 
 class Running:
@@ -40,6 +40,8 @@ def types_of(heapscope, file, *options):
 
 
 def snapshot(heapscope, pid, file):
+    """Types that were read a moment ago are not read again: ten times what that took."""
+    let_time_pass(0.5, "types are read again")
     wait_until(lambda: heapscope("snapshot", "-p", pid, "-o", file).returncode == 0)
     return file
 

@@ -22,7 +22,7 @@ Typed = collections.namedtuple("Typed", "counts facts")
 
 
 def build_tool(folder):
-    sources = [ROOT / "test/e2e/types_tool.c", *sources_of("collect/types"), *sources_of("util", "selfpath")]
+    sources = [ROOT / "test/e2e/types_tool.c", *sources_of("collect/types"), *sources_of("util", "selfpath", "json_read")]
     sources += [ROOT / "src" / f"{name}.c" for name in
                 ("collect/region/region_reader", "collect/region/live_records", "collect/ledger/address_space", "collect/ledger/remote_window",
                  "collect/ledger/residency", "collect/inspect/symbol_file", "inject/remote/remote_memory", "symbol/demangle")]

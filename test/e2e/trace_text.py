@@ -53,7 +53,7 @@ def build_trace_tool(folder, protos, sources):
     unfinished = folder / f"tool.{os.getpid()}"
     subprocess.run(["cc", "-std=gnu17", "-O1", "-D_GNU_SOURCE", '-DHS_VERSION="0"', "-w",
                     *INCLUDES, "-I", folder, "-I", made, *sources, "-o", unfinished,
-                    "-lprotobuf-c", "-lz", "-lzstd", "-ldeflate", "-lelf", "-ldw", "-liberty", "-lm"], check=True)
+                    "-lprotobuf-c", "-lz", "-lzstd", "-ldeflate", "-lelf", "-ldw", "-liberty", "-lyajl", "-lm"], check=True)
     unfinished.rename(folder / "tool")
 
 

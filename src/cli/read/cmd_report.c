@@ -231,6 +231,21 @@ static int run_compare(const struct hs_opts_spec *spec, const char *path,
     return status;
 }
 
+static int parse_and_run(const struct hs_opts_spec *spec, int argc, char **argv,
+                         struct report_args *args)
+{
+    struct hs_opts_result result;
+    struct hs_report_options options;
+    int status = hs_args_parse(spec, argc, argv, &result);
+    if (status != HS_ARGS_GO_ON) {
+        return status;
+    }
+    status = fill_options(spec, args, &options);
+    return status != 0  ? status
+           : args->base ? run_compare(spec, result.operands[0], args, &options)
+                        : run_report(result.operands[0], args, &options);
+}
+
 int hs_cmd_report(int argc, char **argv)
 {
     struct report_args args = { .view = HS_VIEW_AUTO, .columns = UINT64_MAX };
@@ -283,15 +298,7 @@ int hs_cmd_report(int argc, char **argv)
         .operands_max = 1,
         .operand_missing = "no file was given",
     };
-    struct hs_opts_result result;
-    struct hs_report_options options;
-    int status = hs_args_parse(&spec, argc, argv, &result);
-    if (status == HS_ARGS_GO_ON) {
-        status = fill_options(&spec, &args, &options);
-        status = status != 0 ? status
-                 : args.base ? run_compare(&spec, result.operands[0], &args, &options)
-                             : run_report(result.operands[0], &args, &options);
-    }
+    int status = parse_and_run(&spec, argc, argv, &args);
     hs_opt_list_deinit(&args.heaps);
     return status;
 }
