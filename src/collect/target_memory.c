@@ -10,7 +10,7 @@
 
 /* Of the collector's time, at one reading: for a snapshot, and at other times, in addition to four
  * times what the ledger took. Blocks that are not reached have no type. */
-#define TYPES_NS_MAX   UINT64_C(500000000)
+#define TYPES_NS_MAX   UINT64_C(15000000)
 #define TYPES_LOOK_NS  UINT64_C(5000000)
 #define TYPES_A_LEDGER 4U
 /* So many times what the last reading took, snapshots take its types. */

@@ -61,8 +61,9 @@ static uint64_t hash_of(const struct hs_live_records *records, uint64_t i)
                : 0;
 }
 
+/* Lists the blocks whose types are not known from an earlier reading. */
 static int list_blocks(const struct hs_live_records *records, const bool *is_wanted,
-                       struct found *found)
+                       const struct hs_record_types *known, struct found *found)
 {
     size_t room = records->records.count < BLOCKS_MAX ? records->records.count : BLOCKS_MAX;
     found->blocks = malloc((room + 1) * sizeof(found->blocks[0]));
@@ -77,7 +78,11 @@ static int list_blocks(const struct hs_live_records *records, const bool *is_wan
             !is_wanted[hs_live_records_heap_of(records, live.stack_id)]) {
             continue;
         }
-        found->hashes[found->count] = hash_of(records, i);
+        uint64_t hash = hash_of(records, i);
+        if (hs_record_type(known, i, hash, false) != 0) {
+            continue;
+        }
+        found->hashes[found->count] = hash;
         found->records[found->count] = i;
         found->blocks[found->count++] =
             (struct hs_typed_block){ .va = live.va, .size_bytes = live.size_bytes };
@@ -145,7 +150,7 @@ static int read_types(pid_t pid, const struct hs_live_records *records, const bo
 {
     struct hs_address_space space = { 0 };
     struct found found = { .count = 0 };
-    int r = list_blocks(records, is_wanted, &found);
+    int r = list_blocks(records, is_wanted, &typed->view, &found);
     r = r == 0 ? hs_address_space_read_places(pid, &space) : r;
     r = r == 0 ? hs_block_types_read(pid, &space, found.blocks, found.count, time_ns_max,
                                      &typed->types)
