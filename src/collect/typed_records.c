@@ -45,19 +45,19 @@ static int find_heaps(const struct hs_region *region, bool ret_is_wanted[HS_REGI
     return count < 0 ? count : 0;
 }
 
-/* What the record says now; 0: it is of no live block. */
-static uint64_t hash_of(const struct hs_live_records *records, uint64_t i)
+/* The hash of the live block of a record, which is copied; 0: there is none. */
+static uint64_t view_block(const struct hs_live_records *records, uint64_t i,
+                           struct hs_live_record *ret_live)
 {
     const struct hs_record_v1 *record = hs_region_map_at(&records->records, i);
-    struct hs_live_record live;
-    if (!hs_live_record_view(records, i, &live)) {
+    if (!hs_live_record_view(records, i, ret_live)) {
         return 0;
     }
     /* ORDER record: as in record_scan.c. */
     uint64_t size_thread = hs_load_acquire(&record->size_thread);
     uint32_t birth_ms = hs_load_acquire(&record->birth_ms);
-    return hs_load_relaxed(&record->word) == live.word
-               ? hs_record_block_hash(live.va, size_thread, live.stack_id, birth_ms)
+    return hs_load_relaxed(&record->word) == ret_live->word
+               ? hs_record_block_hash(ret_live->va, size_thread, ret_live->stack_id, birth_ms)
                : 0;
 }
 
@@ -74,12 +74,9 @@ static int list_blocks(const struct hs_live_records *records, const bool *is_wan
     }
     for (uint64_t i = 0; i < records->records.count && found->count < room; i++) {
         struct hs_live_record live;
-        if (!hs_live_record_view(records, i, &live) ||
-            !is_wanted[hs_live_records_heap_of(records, live.stack_id)]) {
-            continue;
-        }
-        uint64_t hash = hash_of(records, i);
-        if (hs_record_type(known, i, hash, false) != 0) {
+        uint64_t hash = view_block(records, i, &live);
+        if (hash == 0 || !is_wanted[hs_live_records_heap_of(records, live.stack_id)] ||
+            hs_record_type(known, i, hash, false) != 0) {
             continue;
         }
         found->hashes[found->count] = hash;
@@ -116,10 +113,11 @@ static int keep(const struct hs_live_records *records, const struct found *found
 {
     int r = grow(view, records->records.count);
     for (size_t i = 0; i < found->count && r == 0; i++) {
+        struct hs_live_record live;
         uint32_t type_idx = found->blocks[i].type_idx;
         uint64_t at = found->records[i];
-        if (type_idx > 0 && type_idx < HS_PART_OTHERS && found->hashes[i] != 0 &&
-            hash_of(records, at) == found->hashes[i]) {
+        if (type_idx > 0 && type_idx < HS_PART_OTHERS &&
+            view_block(records, at, &live) == found->hashes[i]) {
             view->block_hashes[at] = found->hashes[i];
             view->type_ids[at] = (uint16_t)type_idx;
         }
@@ -132,6 +130,7 @@ static int set_names(struct hs_typed_records *typed)
 {
     uint32_t count = hs_type_names_count(&typed->types.names);
     const char **names = calloc((size_t)count + 1, sizeof(names[0]));
+    typed->view.name_count = 0;
     if (!names) {
         return -ENOMEM;
     }

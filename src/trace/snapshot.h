@@ -100,6 +100,13 @@ struct hs_snap_part {
     struct hs_estimate amount;
 };
 
+/* Adds the amount of a part to that of another one with the same key: for hs_array_merge(). */
+static inline void hs_snap_part_add(void *sum, void *item)
+{
+    struct hs_snap_part *to = (struct hs_snap_part *)sum;
+    hs_estimate_add(&to->amount, &((const struct hs_snap_part *)item)->amount);
+}
+
 /* A type that parts have. */
 struct hs_snap_type {
     uint16_t id; /* the same in all snapshots of the process */

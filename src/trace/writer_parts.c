@@ -289,13 +289,6 @@ static int compare_parts(const void *a, const void *b)
                                               : left->scope_id > right->scope_id;
 }
 
-static void add_part(void *sum, void *item)
-{
-    struct hs_snap_part *to = sum;
-    const struct hs_snap_part *more = item;
-    hs_estimate_add(&to->amount, &more->amount);
-}
-
 /* The largest part takes the last place. */
 static void put_largest_last(struct hs_snap_part *parts, size_t count)
 {
@@ -357,8 +350,8 @@ static int put_stack(struct writing *writing, uint32_t idx, size_t count)
     struct columns *columns = &writing->columns;
     size_t first = columns->count;
     int r = 0;
-    count =
-        hs_array_merge(writing->parts, count, sizeof(writing->parts[0]), compare_parts, add_part);
+    count = hs_array_merge(writing->parts, count, sizeof(writing->parts[0]), compare_parts,
+                           hs_snap_part_add);
     put_largest_last(writing->parts, count);
     uint64_t hash = put_parts(columns, writing->parts, count);
     bool is_same =

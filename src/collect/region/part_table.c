@@ -167,13 +167,6 @@ static int compare_only_keys(const void *a, const void *b)
     return compare_keys(&left->key, &right->key);
 }
 
-static void add_part(void *sum, void *item)
-{
-    struct hs_snap_part *to = sum;
-    const struct hs_snap_part *more = item;
-    hs_estimate_add(&to->amount, &more->amount);
-}
-
 struct hs_snap_part *hs_part_table_take(struct hs_part_table *table, size_t parts_max,
                                         size_t *ret_count)
 {
@@ -188,7 +181,7 @@ struct hs_snap_part *hs_part_table_take(struct hs_part_table *table, size_t part
         for (size_t i = parts_max; i < count; i++) {
             parts[i].key = others_of(parts[i].key.stack_id);
         }
-        count = hs_array_merge(parts, count, sizeof(parts[0]), compare_only_keys, add_part);
+        count = hs_array_merge(parts, count, sizeof(parts[0]), compare_only_keys, hs_snap_part_add);
     }
     qsort(parts, count, sizeof(parts[0]), compare_parts);
     *ret_count = count;
