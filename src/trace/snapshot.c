@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "trace/heap_births.h"
+
 void hs_snapshot_free(struct hs_snapshot *snap)
 {
     if (!snap) {
@@ -34,6 +36,7 @@ void hs_snapshot_free(struct hs_snapshot *snap)
     for (uint32_t i = 0; i < snap->type_count; i++) {
         free(snap->types[i].name);
     }
+    free(snap->births);
     free(snap->types);
     free(snap);
 }
@@ -63,6 +66,28 @@ static bool are_parts_valid(const struct hs_snapshot *snap, enum hs_part_view vi
     return !snap->parts[view] || at == snap->part_count[view];
 }
 
+/* The same for births, whose windows ascend. */
+static bool are_births_valid(const struct hs_snapshot *snap)
+{
+    size_t at = 0;
+    for (uint32_t i = 0; i < snap->stack_count && snap->births; i++) {
+        const struct hs_estimate *live = &snap->stacks[i].live;
+        struct hs_estimate sum = { 0 };
+        uint32_t next = 0;
+        for (; at < snap->birth_count && snap->births[at].stack_id == i; at++) {
+            if (snap->births[at].window < next || snap->births[at].window > HS_BIRTH_WINDOWS) {
+                return false;
+            }
+            next = snap->births[at].window + 1;
+            hs_estimate_add(&sum, &snap->births[at].amount);
+        }
+        if (!is_near(sum.bytes, live->bytes) || !is_near(sum.count, live->count)) {
+            return false;
+        }
+    }
+    return !snap->births || at == snap->birth_count;
+}
+
 bool hs_snapshot_is_valid(const struct hs_snapshot *snap)
 {
     for (uint32_t i = 0; i < snap->stack_count; i++) {
@@ -84,7 +109,8 @@ bool hs_snapshot_is_valid(const struct hs_snapshot *snap)
             return false;
         }
     }
-    return are_parts_valid(snap, HS_PARTS_LIVE) && are_parts_valid(snap, HS_PARTS_PEAK);
+    return are_parts_valid(snap, HS_PARTS_LIVE) && are_parts_valid(snap, HS_PARTS_PEAK) &&
+           are_births_valid(snap);
 }
 
 #endif

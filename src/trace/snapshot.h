@@ -107,6 +107,13 @@ static inline void hs_snap_part_add(void *sum, void *item)
     hs_estimate_add(&to->amount, &((const struct hs_snap_part *)item)->amount);
 }
 
+/* What of a stack's live blocks was allocated in one window of time: trace/heap_births.h. */
+struct hs_snap_birth {
+    uint32_t stack_id;
+    uint32_t window; /* HS_BIRTH_WINDOWS: not known */
+    struct hs_estimate amount;
+};
+
 /* A type that parts have. */
 struct hs_snap_type {
     uint16_t id; /* the same in all snapshots of the process */
@@ -247,6 +254,11 @@ struct hs_snapshot {
      * parts of a stack add up to its live, or peak. */
     struct hs_snap_part *parts[HS_PART_VIEWS];
     size_t part_count[HS_PART_VIEWS];
+    /* In the order of the stacks, then of the windows. Those of a stack add up to its live. */
+    struct hs_snap_birth *births;
+    size_t birth_count;
+    uint64_t birth_window_ms;   /* the width of a window */
+    uint64_t birth_span_ms;     /* from the start of recording to the instant */
     bool has_types;             /* types were looked for */
     struct hs_snap_type *types; /* those that parts have, in the order of their ids */
     uint32_t type_count;

@@ -477,6 +477,7 @@ int hs_writer_rows(struct hs_trace_writer *writer, const struct hs_writer_dump *
     flush_rows(writer, dump, columns);
     free(columns);
     err = hs_writer_parts(writer, dump);
+    err = err == 0 ? hs_writer_births(writer, dump) : err;
     if (err < 0) {
         return err;
     }

@@ -62,3 +62,15 @@ size_t hs_array_merge(void *items, size_t count, size_t elem_bytes,
     }
     return last + 1;
 }
+
+int hs_array_reserve_zeroed(void *array_address, size_t *capacity, size_t count, size_t elem_bytes)
+{
+    size_t had = *capacity;
+    int r = hs_array_reserve(array_address, capacity, count, elem_bytes);
+    if (r == 0 && *capacity > had) {
+        char *array;
+        memcpy(&array, array_address, sizeof(array));
+        memset(array + had * elem_bytes, 0, (*capacity - had) * elem_bytes);
+    }
+    return r;
+}

@@ -39,6 +39,9 @@ size_t hs_array_merge(void *items, size_t count, size_t elem_bytes,
                       int (*compare)(const void *a, const void *b),
                       void (*add)(void *sum, void *item));
 
+/* As hs_array_reserve(), and fills what is new with zeros: the whole capacity can be read. */
+int hs_array_reserve_zeroed(void *array_address, size_t *capacity, size_t count, size_t elem_bytes);
+
 /*
  * Makes room for `count` elements in total. `array_address` is the address of the pointer to the
  * first element, whatever its type. Returns 0 or -ENOMEM.

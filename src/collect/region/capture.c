@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collect/region/capture_births.h"
 #include "collect/region/capture_parts.h"
 #include "collect/region/capture_tables.h"
 #include "collect/region/cut.h"
@@ -67,6 +68,7 @@ static void forget_scan(struct capture *c)
     free(c->scan.sums);
     free(c->scan.threads);
     hs_capture_parts_end(&c->scan);
+    hs_capture_births_end(&c->scan);
     free(c->carved_heaps);
     c->carved_heaps = NULL;
     c->scan = (struct hs_record_scan){ 0 };
@@ -143,6 +145,7 @@ static int prepare_scan(struct capture *c)
     }
     memset(scan->sums, 0, sums_bytes);
     hs_capture_parts_begin(c->region, &c->cut, scan);
+    hs_capture_births_begin(scan);
     return find_carved(c);
 }
 
@@ -397,6 +400,7 @@ static int make_snapshot(struct capture *c, int (*read)(struct capture *c),
         c->snap->time_mono_ns = c->cut.now_ns;
         settle_totals(c);
         r = hs_capture_parts(&c->scan, c->snap);
+        r = r == 0 ? hs_capture_births(&c->scan, c->snap) : r;
     }
     if (r == 0) {
         r = hs_capture_tables(c->region, &c->stacks, &c->cut.heaps, c->scan.threads,

@@ -169,6 +169,21 @@ static void add_part(const struct hs_record_scan *scan, enum hs_part_view view,
     hs_part_table_add(scan->parts[view], &key, &estimate);
 }
 
+/* Adds a live block to the births. */
+static void add_birth(const struct hs_record_scan *scan, const struct record_view *record,
+                      const quad *more)
+{
+    uint64_t birth_ms =
+        record->birth_ms < scan->birth_span_ms ? record->birth_ms : scan->birth_span_ms;
+    const struct hs_part_key key = {
+        .stack_id = record->stack_id,
+        .age_class = (uint16_t)(birth_ms / scan->birth_window_ms),
+    };
+    struct hs_estimate estimate;
+    memcpy(&estimate, more, sizeof(estimate));
+    hs_part_table_add(scan->births, &key, &estimate);
+}
+
 static uint64_t peak_mono_ns(const struct hs_record_scan *scan, unsigned carved)
 {
     return carved ? scan->heaps[carved - 1].peak_time_ns : scan->peak_mono_ns;
@@ -218,6 +233,9 @@ void hs_record_scan_run(struct hs_record_scan *scan)
         }
         if (is_live && scan->parts[HS_PARTS_LIVE]) {
             add_part(scan, HS_PARTS_LIVE, &view, scan->cut_mono_ns, &e);
+        }
+        if (is_live && scan->births) {
+            add_birth(scan, &view, &e);
         }
         if (is_peak) {
             add(&sums->peak, &e);

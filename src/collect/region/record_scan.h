@@ -45,6 +45,7 @@ struct hs_record_scan {
     uint32_t thread_count;
     /* For ages: when the records' clock began, the cut, and the peak. */
     uint64_t start_mono_ns, cut_mono_ns, peak_mono_ns;
+    uint64_t birth_window_ms, birth_span_ms; /* trace/heap_births.h */
     const struct hs_record_types *types; /* NULL: they are not known */
     /* out, zeroed by the caller */
     struct hs_stack_sums *sums; /* indexed by stack id */
@@ -52,6 +53,9 @@ struct hs_record_scan {
     struct hs_estimate *threads;
     /* Where parts are added up, by enum hs_part_view; NULL: nowhere. */
     struct hs_part_table *parts[HS_PART_VIEWS];
+    /* Where live blocks are added up by stack and by the window of their birth, in place of the age
+     * class; NULL: nowhere. The window is the last one for a block that is younger than the cut. */
+    struct hs_part_table *births;
     uint64_t bad_count;
 };
 

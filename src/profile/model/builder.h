@@ -129,6 +129,13 @@ uint32_t hs_builder_scope(struct hs_builder *builder, uint32_t parent, const cha
 void hs_builder_dump_parts(struct hs_builder *builder, uint32_t dump, enum hs_part_view view,
                            struct hs_profile_part *parts, size_t count);
 
+/*
+ * Sets the births of a dump that has samples. Those with ids out of range are left out. A dump that
+ * there is no room for has none.
+ */
+void hs_builder_dump_births(struct hs_builder *builder, uint32_t dump, uint64_t window_ms,
+                            uint64_t span_ms, const struct hs_profile_birth *births, size_t count);
+
 /* Appends a thread of a process. */
 void hs_builder_thread(struct hs_builder *builder, const struct hs_profile_thread *thread);
 /* Adds a name or glob by which a session selected heaps, once. Those beyond HS_ASKED_HEAPS_MAX are

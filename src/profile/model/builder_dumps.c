@@ -152,6 +152,8 @@ uint32_t hs_builder_dump(struct hs_builder *builder, const struct hs_profile_dum
     p->dumps[id].sample_first = p->dumps[id].samples_n = p->dumps[id].aside_n = 0;
     p->dumps[id].heap_first = p->dumps[id].heaps_n = 0;
     p->dumps[id].has_parts = false;
+    p->dumps[id].births_n = 0;
+    p->dumps[id].birth_window_ms = 0;
     process->last_dump = id;
     if (samples && hs_builder_has_room(builder, count)) {
         hs_builder_dump_samples(builder, id, samples, count);
@@ -207,6 +209,42 @@ void hs_builder_dump_parts(struct hs_builder *builder, uint32_t dump, enum hs_pa
     p->dumps[dump].parts_n[view] = (uint32_t)kept;
     p->dumps[dump].has_parts = true;
     p->part_count += kept;
+}
+
+static int compare_births(const void *left, const void *right)
+{
+    const struct hs_profile_birth *a = left, *b = right;
+    if (a->node != b->node) {
+        return a->node < b->node ? -1 : 1;
+    }
+    return a->heap != b->heap ? (a->heap < b->heap ? -1 : 1)
+                              : (a->window > b->window) - (a->window < b->window);
+}
+
+void hs_builder_dump_births(struct hs_builder *builder, uint32_t dump, uint64_t window_ms,
+                            uint64_t span_ms, const struct hs_profile_birth *births, size_t count)
+{
+    struct hs_profile *p = builder->p;
+    size_t kept = 0;
+    if (builder->err != 0 || dump >= p->dump_count || !p->dumps[dump].has_samples ||
+        p->birth_count + count > HS_BUILDER_SAMPLES_MAX ||
+        !hs_builder_grow(builder, &p->births, &builder->birth_capacity, p->birth_count + count,
+                         sizeof(p->births[0]))) {
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (births[i].node < p->node_count && births[i].heap < p->heap_count) {
+            p->births[p->birth_count + kept++] = births[i];
+        }
+    }
+    if (kept > 0) {
+        qsort(&p->births[p->birth_count], kept, sizeof(births[0]), compare_births);
+    }
+    p->dumps[dump].birth_first = (uint32_t)p->birth_count;
+    p->dumps[dump].births_n = (uint32_t)kept;
+    p->dumps[dump].birth_window_ms = window_ms;
+    p->dumps[dump].birth_span_ms = span_ms;
+    p->birth_count += kept;
 }
 
 void hs_builder_thread(struct hs_builder *builder, const struct hs_profile_thread *thread)

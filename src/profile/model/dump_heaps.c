@@ -243,6 +243,19 @@ static void keep_parts(const struct hs_profile *p, struct hs_profile_dump *dump,
     }
 }
 
+static void keep_births(const struct hs_profile *p, struct hs_profile_dump *dump,
+                        const bool *is_chosen)
+{
+    struct hs_profile_birth *births = p->births + dump->birth_first;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < dump->births_n; i++) {
+        if (is_chosen[births[i].heap]) {
+            births[kept++] = births[i];
+        }
+    }
+    dump->births_n = kept;
+}
+
 void hs_profile_keep_heaps(struct hs_profile *p, const bool *is_chosen)
 {
     for (uint32_t i = 0; i < p->dump_count; i++) {
@@ -257,6 +270,7 @@ void hs_profile_keep_heaps(struct hs_profile *p, const bool *is_chosen)
         }
         keep_samples(p, dump, is_chosen);
         keep_parts(p, dump, is_chosen);
+        keep_births(p, dump, is_chosen);
         dump->heaps_n = kept;
     }
 }

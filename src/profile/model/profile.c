@@ -30,6 +30,7 @@ void hs_profile_free(struct hs_profile *profile)
     free(profile->dumps);
     free(profile->samples);
     free(profile->parts);
+    free(profile->births);
     free(profile->scopes);
     free(profile->threads);
     free(profile->losses);

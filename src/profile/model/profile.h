@@ -176,6 +176,16 @@ struct hs_profile_part {
 };
 
 /*
+ * What of a sample's live blocks was allocated in one window of time: trace/heap_births.h. Those of
+ * a sample add up to its live, except for blocks of which it is not known.
+ */
+struct hs_profile_birth {
+    uint32_t node, heap;     /* the sample's */
+    uint32_t window;         /* below HS_BIRTH_WINDOWS */
+    struct hs_amount amount; /* bytes, count and the variance of bytes; without the interval */
+};
+
+/*
  * A heap of one process at one instant. A carved heap gets its memory from blocks of other heaps,
  * so that adding it to them would count memory twice. All others are primary heaps.
  */
@@ -245,6 +255,10 @@ struct hs_profile_dump {
     /* in parts[], by enum hs_part_view: in the order of the samples of all heaps */
     uint32_t part_first[HS_PART_VIEWS], parts_n[HS_PART_VIEWS];
     bool has_parts;      /* each sample with a figure has parts */
+    /* in births[]: in the order of the samples of all heaps, then of the windows */
+    uint32_t birth_first, births_n;
+    uint64_t birth_window_ms; /* the width of a window; 0: births are not known */
+    uint64_t birth_span_ms;   /* from the start of recording to the instant */
     bool has_types;      /* types were looked for */
     uint32_t heap_first; /* in dump_heaps[] */
     uint32_t heaps_n;    /* each heap once, in order of the index */
@@ -431,6 +445,8 @@ struct hs_profile {
     uint64_t sample_count;
     struct hs_profile_part *parts;
     uint64_t part_count;
+    struct hs_profile_birth *births;
+    uint64_t birth_count;
     struct hs_profile_scope *scopes; /* equal ones are one */
     uint32_t scope_count;
     struct hs_profile_thread *threads;

@@ -14,6 +14,7 @@
 
 #include "profile/model/loss.h"
 #include "profile/model/margin.h"
+#include "profile/read/load_births.h"
 #include "profile/read/load_heaps.h"
 #include "profile/read/load_intervals.h"
 #include "profile/read/load_ledger.h"
@@ -26,7 +27,8 @@ struct hs_load_process {
     uint32_t process;               /* in the profile */
     struct hs_intern_array row_ids; /* (callstack iid, heap) */
     struct hs_load_row *rows;
-    struct hs_load_parts *parts; /* NULL: none so far */
+    struct hs_load_parts *parts;   /* NULL: none so far */
+    struct hs_load_births *births; /* NULL: none so far */
     struct hs_load_heap_list *heaps;
     bool has_head; /* a dump is open, with this head: */
     struct hs_profile_dump head;
@@ -254,6 +256,8 @@ static void give_parts(struct hs_load *load, struct hs_load_process *process)
     const struct hs_load_row_table table = { &process->row_ids, process->rows };
     hs_load_parts_give(load, process->parts, &table, process->heaps, process->narrowest_bytes,
                        process->last_dump);
+    hs_load_births_give(load, process->births, &table, process->heaps, process->narrowest_bytes,
+                        process->last_dump);
 }
 
 static void close_dump(struct hs_load *load, struct hs_load_process *process, bool is_whole)
@@ -422,6 +426,15 @@ void hs_load_ours(struct hs_load *load, struct hs_load_sequence *sequence,
             hs_load_parts_set(load, &process->parts, &table, packet->parts);
         }
     }
+    if (packet->births) {
+        struct hs_load_process *process =
+            hs_intern_elem(&load->process_ids, load->processes, sizeof(*process),
+                           process_key(sequence, packet->births->process_idx));
+        if (process && process->has_head) {
+            const struct hs_load_row_table table = { &process->row_ids, process->rows };
+            hs_load_births_set(load, &process->births, &table, packet->births);
+        }
+    }
     if (packet->dump_end) {
         struct hs_load_process *process =
             hs_intern_elem(&load->process_ids, load->processes, sizeof(*process),
@@ -472,6 +485,7 @@ void hs_load_ours_deinit(struct hs_load *load)
         hs_intern_deinit(&load->processes[i].row_ids.ids);
         free(load->processes[i].rows);
         hs_load_parts_free(load->processes[i].parts);
+        hs_load_births_free(load->processes[i].births);
         free(load->processes[i].threads);
         free(load->processes[i].changes);
         hs_load_heaps_free(load->processes[i].heaps);

@@ -61,27 +61,14 @@ void hs_load_parts_free(struct hs_load_parts *parts)
     free(parts);
 }
 
-/* Makes room for an element, and fills what is new with zeros. */
-static int reserve(void *array_address, size_t *capacity, size_t count, size_t elem_bytes)
-{
-    size_t had = *capacity;
-    int r = hs_array_reserve(array_address, capacity, count, elem_bytes);
-    if (r == 0 && *capacity > had) {
-        char *array;
-        memcpy(&array, array_address, sizeof(array));
-        memset(array + had * elem_bytes, 0, (*capacity - had) * elem_bytes);
-    }
-    return r;
-}
-
 static int name_thread(struct hs_load *load, struct hs_load_parts *parts, uint32_t id, uint32_t tid,
                        const char *name)
 {
     if (id >= THREADS_MAX) {
         return 0;
     }
-    int r = reserve(&parts->threads, &parts->thread_capacity, (size_t)id + 1,
-                    sizeof(parts->threads[0]));
+    int r = hs_array_reserve_zeroed(&parts->threads, &parts->thread_capacity, (size_t)id + 1,
+                                    sizeof(parts->threads[0]));
     if (r == 0) {
         parts->threads[id] =
             (struct thread){ tid, name ? hs_builder_string(load->builder, name) : 0 };
@@ -108,8 +95,8 @@ static int name_types(struct hs_load *load, struct hs_load_parts *parts,
     for (size_t i = 0; i < packet->n_type_id && i < packet->n_type_name && r == 0; i++) {
         uint32_t id = packet->type_id[i];
         if (id < HS_PART_OTHERS) {
-            r = reserve(&parts->types, &parts->type_capacity, (size_t)id + 1,
-                        sizeof(parts->types[0]));
+            r = hs_array_reserve_zeroed(&parts->types, &parts->type_capacity, (size_t)id + 1,
+                                        sizeof(parts->types[0]));
         }
         if (id < HS_PART_OTHERS && r == 0) {
             parts->types[id] = hs_builder_string(load->builder, packet->type_name[i]);
@@ -129,8 +116,8 @@ static int name_scopes(struct hs_load *load, struct hs_load_parts *parts,
         if (id == 0 || id >= SCOPES_MAX) {
             continue;
         }
-        r = reserve(&parts->scopes, &parts->scope_capacity, (size_t)id + 1,
-                    sizeof(parts->scopes[0]));
+        r = hs_array_reserve_zeroed(&parts->scopes, &parts->scope_capacity, (size_t)id + 1,
+                                    sizeof(parts->scopes[0]));
         if (r == 0) {
             parent = parent < id ? parts->scopes[parent] : 0;
             parts->scopes[id] = hs_builder_scope(load->builder, parent, packet->scope_name[i]);
@@ -182,8 +169,8 @@ static struct part get_part(const Hs__Pb__HsParts *packet, size_t i, int64_t *th
 static int set_row(struct hs_load_parts *parts, enum hs_part_view view, size_t row,
                    const Hs__Pb__HsParts *packet, size_t first, uint32_t count)
 {
-    int r = reserve(&parts->rows[view], &parts->row_capacity[view], row + 1,
-                    sizeof(parts->rows[view][0]));
+    int r = hs_array_reserve_zeroed(&parts->rows[view], &parts->row_capacity[view], row + 1,
+                                    sizeof(parts->rows[view][0]));
     if (r < 0) {
         return r;
     }
@@ -220,9 +207,8 @@ static size_t longest(const Hs__Pb__HsParts *packet)
     return most;
 }
 
-/* The index of the row of a callstack; SIZE_MAX: it has none. *iid: of the callstack before. */
-static size_t find_row(const struct hs_load_row_table *table, int64_t *iid, int64_t delta,
-                       uint32_t heap)
+size_t hs_load_row_find(const struct hs_load_row_table *table, int64_t *iid, int64_t delta,
+                        uint32_t heap)
 {
     *iid = (int64_t)((uint64_t)*iid + (uint64_t)delta);
     const struct hs_load_row *row =
@@ -241,14 +227,14 @@ static int set_rows(struct hs_load_parts *parts, const struct hs_load_row_table 
     for (size_t i = 0; i < packet->n_callstack_iid_delta && r == 0; i++) {
         uint32_t heap = i < packet->n_heap ? packet->heap[i] : 0;
         uint32_t count = i < packet->n_part_count ? packet->part_count[i] : 0;
-        size_t row = find_row(table, &iid, packet->callstack_iid_delta[i], heap);
+        size_t row = hs_load_row_find(table, &iid, packet->callstack_iid_delta[i], heap);
         count = count <= end - at ? count : (uint32_t)(end - at);
         r = row != SIZE_MAX ? set_row(parts, view, row, packet, at, count) : 0;
         at += count;
     }
     for (size_t i = 0; i < packet->n_same_iid_delta && r == 0 && view == HS_PARTS_PEAK; i++) {
         uint32_t heap = i < packet->n_same_heap ? packet->same_heap[i] : 0;
-        size_t row = find_row(table, &same_iid, packet->same_iid_delta[i], heap);
+        size_t row = hs_load_row_find(table, &same_iid, packet->same_iid_delta[i], heap);
         r = row != SIZE_MAX ? set_row(parts, view, row, packet, 0, 0) : 0;
         if (row != SIZE_MAX && r == 0) {
             parts->rows[view][row].is_same = true;

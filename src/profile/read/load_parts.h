@@ -23,6 +23,11 @@ struct hs_load_row_table {
     const struct hs_load_row *rows;
 };
 
+/* The index of the row of a callstack; SIZE_MAX: it has none. *iid: of the callstack before, which
+ * `delta` counts from; becomes that of this one. */
+size_t hs_load_row_find(const struct hs_load_row_table *table, int64_t *iid, int64_t delta,
+                        uint32_t heap);
+
 /* Says what the thread with this id is called. */
 void hs_load_parts_name(struct hs_load *load, struct hs_load_parts **parts, uint32_t id,
                         uint32_t tid, const char *name);

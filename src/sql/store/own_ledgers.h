@@ -21,6 +21,9 @@ static inline uint32_t hs_own_row_of_node(const uint32_t *node_rows, uint32_t no
 /* Fills heapscope_ledger, heapscope_mapped_stacks and heapscope_pinned_pages. */
 void hs_own_ledgers_add(struct hs_sql_store *store, const struct hs_profile *p,
                         const uint32_t *node_rows);
+/* own_births.c: fills heapscope_births. */
+void hs_own_births_add(struct hs_sql_store *store, const struct hs_profile *p,
+                       const uint32_t *node_rows);
 /* own_parts.c: fills heapscope_parts. */
 void hs_own_parts_add(struct hs_sql_store *store, const struct hs_profile *p,
                       const uint32_t *node_rows);

@@ -159,6 +159,9 @@ static const struct {
                            "bytes real "
                            "count "
                            "real bytes_low real bytes_high real count_low real count_high real" },
+    [HS_SQL_OWN_BIRTHS] = { "heapscope_births",
+                            "id # dump_id int node_id int heap_name text is_counted int from_ms "
+                            "int to_ms int bytes real count real bytes_low real bytes_high real" },
 };
 
 const char *hs_sql_table_name(enum hs_sql_table table)
