@@ -60,6 +60,7 @@ static void report(const struct hs_profile *profile, enum hs_report_form form, e
                         HS_PART_BY_STACK, HS_PART_BY_AGE, HS_PART_BY_HEAP, HS_PART_BY_PROCESS },
                 .by_count = HS_PART_BY_N,
                 .label_key = "a" },
+        .has_leaks = true,
     };
     hs_buf_init(&buf, look, &text);
     (void)hs_report_write(profile, &options, &buf);

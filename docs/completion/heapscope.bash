@@ -152,10 +152,10 @@ _heapscope()
             options+=' --json --by-name --pid --by-koid --download --delete --output --output-file --quiet'
             ;;
         report)
-            options+=' --view --tree --other-below --top --frames --snapshot --pid --heap --base --by --rss --health --json --width'
+            options+=' --view --tree --other-below --top --frames --snapshot --pid --heap --base --by --leaks --rss --health --json --width'
             ;;
         check)
-            options+=' --max-live --max-peak --max-rss --max-unexplained --max-leak --max-leak-stack --suppressions --max-allocs --stack'
+            options+=' --max-live --max-peak --max-rss --max-unexplained --max-leak --max-leak-stack --max-leak-growth --suppressions --max-allocs --stack'
             options+=' --heap --against --max-growth --strict --limits --json --junit'
             ;;
         diff)

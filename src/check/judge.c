@@ -275,6 +275,7 @@ int hs_check_judge(struct hs_check *check, const struct hs_profile *profile,
     err = judge_whole(check);
     err = err ? err : judge_totals(check);
     err = err ? err : hs_check_leaks(check);
+    err = err ? err : hs_check_leak_growth(check);
     err = err ? err : judge_stacks(check);
     return err ? err : judge_growth(check, base);
 }

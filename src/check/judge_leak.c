@@ -1,8 +1,9 @@
 /*
- * Leaks: what ended processes did not free, in total and by stack, without what is suppressed.
+ * Leaks: what ended processes did not free, in total and by stack, and how fast leaks grow; without
+ * what is suppressed.
  *
- * The total is that of the dumps, from which suppressed stacks are subtracted. Blocks whose stacks
- * were lost therefore still count.
+ * The total of what was not freed is that of the dumps, from which suppressed stacks are
+ * subtracted. Blocks whose stacks were lost therefore still count.
  */
 #include "check/judge_leak.h"
 
@@ -12,6 +13,7 @@
 #include <string.h>
 
 #include "check/judge_rows.h"
+#include "profile/analyse/leak_score.h"
 #include "util/buf.h"
 #include "view/format_interval.h"
 
@@ -85,7 +87,8 @@ static int find_leaks(struct hs_check *check, struct leaks *leaks)
     return 0;
 }
 
-/* Lists the first of `stacks`, all of which break the limit. */
+/* Lists the first of `count` stacks, all of which break the limit. `stacks` has at least those that
+ * are listed. */
 static int list_stacks(struct hs_check_row *row, const struct hs_check_stack *stacks,
                        uint32_t count)
 {
@@ -180,5 +183,116 @@ int hs_check_leaks(struct hs_check *check)
         err = judge_leak_stack(check, &leaks);
     }
     free(leaks.stacks);
+    return err;
+}
+
+/* --- growth ----------------------------------------------------------------------------------- */
+
+/* The sum of the growth of all stacks that leak for sure. Growth of stacks that are only likely to
+ * leak is above it: it counts for the upper end if limits are strict. */
+struct growth_sums {
+    double growth, margin_square, unsure_high;
+    struct hs_check_stack stacks[HS_CHECK_STACKS_MAX]; /* the first of them */
+    uint32_t all_count;
+};
+
+static void add_growth(struct growth_sums *sums, const struct hs_leak_row *row)
+{
+    if (row->verdict == HS_LEAK_UNSURE) {
+        sums->unsure_high += fmax(row->growth + row->growth_margin, 0);
+        return;
+    }
+    sums->growth += row->growth;
+    sums->margin_square += row->growth_margin * row->growth_margin;
+    if (sums->all_count < HS_CHECK_STACKS_MAX) {
+        sums->stacks[sums->all_count] =
+            (struct hs_check_stack){ .node = row->node, .live = row->live };
+    }
+    sums->all_count++;
+}
+
+static int add_growths(struct hs_check *check, const struct hs_leaks *leaks,
+                       struct growth_sums *sums)
+{
+    struct hs_suppressions *suppressions = check->suppressions;
+    /* Otherwise max-leak has counted what is suppressed. */
+    bool has_other_limits =
+        check->limits->by[HS_LIMIT_LEAK].is_set || check->limits->by[HS_LIMIT_LEAK_STACK].is_set;
+    uint32_t *by_node;
+    int err = hs_suppressions_of_nodes(suppressions, &check->lines, &by_node);
+    if (err < 0) {
+        return err;
+    }
+    for (uint32_t i = 0; i < leaks->count; i++) {
+        const struct hs_leak_row *row = &leaks->rows[i];
+        if (row->verdict != HS_LEAK_LEAKS && row->verdict != HS_LEAK_UNSURE) {
+            continue;
+        }
+        uint32_t suppression = by_node[row->node];
+        if (suppression == HS_SUPPRESSION_NONE) {
+            add_growth(sums, row);
+        } else if (!has_other_limits) {
+            suppressions->items[suppression].bytes += row->live.bytes;
+            suppressions->items[suppression].count += row->live.count;
+        }
+    }
+    free(by_node);
+    return 0;
+}
+
+static int put_growth(struct hs_check *check, const struct growth_sums *sums)
+{
+    char value[HS_FORMAT_INTERVAL_BYTES], margin[HS_FORMAT_INTERVAL_BYTES];
+    double around = sqrt(sums->margin_square);
+    struct hs_buf figure = HS_BUF_INIT;
+    hs_buf_printf(&figure, "%s/h", hs_format_value(value, false, sums->growth));
+    if (around > 0) {
+        hs_buf_printf(&figure, " ± %s/h", hs_format_value(margin, false, around));
+    }
+    const struct hs_measured measured = {
+        .what = "growth of leaks",
+        .figure = hs_buf_text(&figure),
+        .per = "/h",
+        .value = sums->growth,
+        .low = sums->growth - around,
+        .high = sums->growth + around + (check->limits->is_strict ? sums->unsure_high : 0),
+        .limit = check->limits->by[HS_LIMIT_LEAK_GROWTH].value,
+    };
+    struct hs_check_row *row =
+        figure.err ? NULL : hs_check_put(check, hs_limit_names[HS_LIMIT_LEAK_GROWTH], &measured);
+    hs_buf_deinit(&figure);
+    return !row                              ? -ENOMEM
+           : row->verdict == HS_VERDICT_PASS ? 0
+                                             : list_stacks(row, sums->stacks, sums->all_count);
+}
+
+static int put_no_growth(struct hs_check *check, const char *why)
+{
+    return hs_check_put_without(check, hs_limit_names[HS_LIMIT_LEAK_GROWTH], "growth of leaks", why)
+               ? 0
+               : -ENOMEM;
+}
+
+int hs_check_leak_growth(struct hs_check *check)
+{
+    struct hs_leaks leaks;
+    struct growth_sums sums = { 0 };
+    if (!check->limits->by[HS_LIMIT_LEAK_GROWTH].is_set) {
+        return 0;
+    }
+    int err = check->lines.nodes ? 0 : hs_agg_build(&check->selection, true, &check->lines);
+    err = err ? err : hs_leaks_find(&check->selection, &check->lines, &leaks);
+    if (err != 0) {
+        return err == -ENODATA
+                   ? put_no_growth(check, "the file does not say when blocks were allocated")
+                   : err;
+    }
+    if (leaks.is_short && leaks.count > 0) {
+        err = put_no_growth(check, "the recording is too short");
+    } else {
+        err = add_growths(check, &leaks, &sums);
+        err = err ? err : put_growth(check, &sums);
+    }
+    hs_leaks_deinit(&leaks);
     return err;
 }

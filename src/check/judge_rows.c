@@ -90,8 +90,9 @@ struct hs_check_row *hs_check_put(struct hs_check *check, const char *name,
         .high = measured->high,
         .limit = measured->limit,
     };
-    hs_buf_printf(&text, "%s: %s, limit %s", measured->what, measured->figure,
-                  hs_format_value(limit, measured->is_count, measured->limit));
+    hs_buf_printf(&text, "%s: %s, limit %s%s", measured->what, measured->figure,
+                  hs_format_value(limit, measured->is_count, measured->limit),
+                  measured->per ? measured->per : "");
     if (verdict == HS_VERDICT_FAIL && strcmp(measured->figure, limit) == 0) {
         /* Both figures are rounded. */
         hs_buf_printf(

@@ -8,6 +8,7 @@
 struct hs_measured {
     const char *what;   /* "leak" */
     const char *figure; /* "10.3 KiB ± 1.2 KiB" */
+    const char *per;    /* what follows the limit: "/h"; NULL: nothing */
     double value, low, high, limit;
     double unseen; /* the part of `high` for blocks that may have gone unseen; 0 none */
     bool is_count;

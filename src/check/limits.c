@@ -15,10 +15,15 @@
 #define GROWTH_PERCENT_MAX 1e9
 
 const char *const hs_limit_names[HS_LIMIT_N] = {
-    [HS_LIMIT_LIVE] = "max-live",     [HS_LIMIT_PEAK] = "max-peak",
-    [HS_LIMIT_RSS] = "max-rss",       [HS_LIMIT_UNEXPLAINED] = "max-unexplained",
-    [HS_LIMIT_LEAK] = "max-leak",     [HS_LIMIT_LEAK_STACK] = "max-leak-stack",
-    [HS_LIMIT_ALLOCS] = "max-allocs", [HS_LIMIT_GROWTH] = "max-growth",
+    [HS_LIMIT_LIVE] = "max-live",
+    [HS_LIMIT_PEAK] = "max-peak",
+    [HS_LIMIT_RSS] = "max-rss",
+    [HS_LIMIT_UNEXPLAINED] = "max-unexplained",
+    [HS_LIMIT_LEAK] = "max-leak",
+    [HS_LIMIT_LEAK_STACK] = "max-leak-stack",
+    [HS_LIMIT_LEAK_GROWTH] = "max-leak-growth",
+    [HS_LIMIT_ALLOCS] = "max-allocs",
+    [HS_LIMIT_GROWTH] = "max-growth",
 };
 
 void hs_limits_deinit(struct hs_limits *limits)
@@ -58,6 +63,32 @@ static int set_count(struct hs_limit *limit, const char *value, struct hs_text_e
     }
     *limit = (struct hs_limit){ .is_set = true, .value = (double)count };
     return 0;
+}
+
+/* Reads "10M", or "10M/h": bytes an hour; "10M/m" and "10M/d" are for a minute and a day. */
+static int set_rate(struct hs_limit *limit, const char *value, struct hs_text_error *error)
+{
+    static const struct {
+        const char *per;
+        double times;
+    } units[] = { { "", 1 }, { "h", 1 }, { "m", 60 }, { "d", 1.0 / 24 } };
+    size_t bytes = strcspn(value, "/");
+    char *size = strndup(value, bytes);
+    if (!size) {
+        return -ENOMEM;
+    }
+    int err = -EINVAL;
+    for (size_t i = value[bytes] ? 1 : 0; i < HS_COUNT_OF(units) && err != 0; i++) {
+        if (strcmp(value[bytes] ? value + bytes + 1 : "", units[i].per) == 0) {
+            err = set_size(limit, size, error);
+            limit->value *= err == 0 ? units[i].times : 1;
+        }
+    }
+    free(size);
+    return err == 0 ? 0
+                    : hs_text_error_set(error, 0,
+                                        "'%s' is not a growth, such as 10M/h: a size by m, h or d",
+                                        value);
 }
 
 /* Reads "5%" or "10M". */
@@ -183,6 +214,9 @@ static int set_by_kind(struct hs_limits *limits, enum hs_limit_kind kind, const 
     if (kind == HS_LIMIT_ALLOCS) {
         return set_count(limit, value, error);
     }
+    if (kind == HS_LIMIT_LEAK_GROWTH) {
+        return set_rate(limit, value, error);
+    }
     return kind == HS_LIMIT_GROWTH || kind == HS_LIMIT_UNEXPLAINED
                ? set_share_or_size(limit, value, error)
                : set_size(limit, value, error);
@@ -191,9 +225,9 @@ static int set_by_kind(struct hs_limits *limits, enum hs_limit_kind kind, const 
 static int fail_unknown(const char *name, struct hs_text_error *error)
 {
     static const char *const names[] = {
-        "max-live",       "max-peak",     "max-rss",    "max-unexplained", "max-leak",
-        "max-leak-stack", "max-allocs",   "max-growth", "stack",           "heap",
-        "against",        "suppressions", "strict",
+        "max-live",       "max-peak",        "max-rss",      "max-unexplained", "max-leak",
+        "max-leak-stack", "max-leak-growth", "max-allocs",   "max-growth",      "stack",
+        "heap",           "against",         "suppressions", "strict",
     };
     const char *near = hs_suggest_nearest(name, names, HS_COUNT_OF(names));
     return hs_text_error_set(error, 0, "'%s' is not a limit%s%s%s", name,
@@ -226,8 +260,9 @@ int hs_limits_set(struct hs_limits *limits, const char *name, const char *value,
 
 int hs_limits_are_whole(const struct hs_limits *limits, struct hs_text_error *ret_error)
 {
-    bool is_about_leaks =
-        limits->by[HS_LIMIT_LEAK].is_set || limits->by[HS_LIMIT_LEAK_STACK].is_set;
+    bool is_about_leaks = limits->by[HS_LIMIT_LEAK].is_set ||
+                          limits->by[HS_LIMIT_LEAK_STACK].is_set ||
+                          limits->by[HS_LIMIT_LEAK_GROWTH].is_set;
     bool has_any = limits->stack_count > 0;
     for (unsigned kind = 0; kind < HS_LIMIT_N; kind++) {
         has_any |= limits->by[kind].is_set;
@@ -239,12 +274,14 @@ int hs_limits_are_whole(const struct hs_limits *limits, struct hs_text_error *re
         return hs_text_error_set(
             ret_error, 0,
             "no limit was given: --max-live, --max-peak, --max-rss, --max-unexplained, "
-            "--max-leak, --max-leak-stack, --max-allocs, --stack, --max-growth or "
+            "--max-leak, --max-leak-stack, --max-leak-growth, --max-allocs, --stack, --max-growth "
+            "or "
             "--limits");
     }
     if (limits->suppression_count > 0 && !is_about_leaks) {
         return hs_text_error_set(ret_error, 0,
-                                 "--suppressions belongs to --max-leak and --max-leak-stack");
+                                 "--suppressions belongs to --max-leak, --max-leak-stack and "
+                                 "--max-leak-growth");
     }
     return 0;
 }

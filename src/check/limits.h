@@ -39,6 +39,7 @@ enum hs_limit_kind {
     HS_LIMIT_UNEXPLAINED,
     HS_LIMIT_LEAK,
     HS_LIMIT_LEAK_STACK,
+    HS_LIMIT_LEAK_GROWTH,
     HS_LIMIT_ALLOCS,
     HS_LIMIT_GROWTH,
     HS_LIMIT_N,
@@ -51,7 +52,7 @@ struct hs_limit {
     bool is_set;
     /* for growth, a share of what BASE has; for unexplained memory, of RSS; instead of bytes */
     bool is_share;
-    double value; /* bytes, a count, or a share: 0.05 */
+    double value; /* bytes, bytes an hour, a count, or a share: 0.05 */
 };
 
 struct hs_stack_limit {

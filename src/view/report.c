@@ -151,6 +151,9 @@ int hs_report_write(const struct hs_profile *profile, const struct hs_report_opt
         } else if (options->form == HS_REPORT_BY) {
             hs_report_write_losses(&report);
             err = hs_report_write_by(&report);
+        } else if (options->form == HS_REPORT_LEAKS) {
+            hs_report_write_losses(&report);
+            err = hs_report_write_leaks(&report);
         } else {
             hs_report_write_named(&report);
             hs_report_write_losses(&report);

@@ -26,6 +26,7 @@ enum hs_report_form {
     HS_REPORT_HEALTH,
     HS_REPORT_RSS, /* what the resident memory consisted of */
     HS_REPORT_BY,  /* parts, grouped */
+    HS_REPORT_LEAKS,
     HS_REPORT_JSON,
     HS_REPORT_JSON_TREE,
 };
@@ -44,6 +45,7 @@ struct hs_report_options {
     const char *file; /* its name, for the head */
     /* How parts are grouped: by, by_count. by_count 0: they are not shown. */
     struct hs_part_groups by;
+    bool has_leaks; /* JSON contains the leaks */
 };
 
 /* Writes the report. Returns 0, -errno or HS_SELECT_E_*; -ENODATA: parts are to be shown, and the

@@ -293,6 +293,7 @@ int hs_report_write_json(struct hs_report *report)
     }
     hs_json_close(&json, ']');
     err = err ? err : hs_report_json_by(report, &json);
+    err = err ? err : hs_report_json_leaks(report, &json);
     hs_report_json_counters(report, &json, HS_PROFILE_NO_PROCESS, s->start_ns);
     hs_report_json_refused(report, &json);
     write_losses(report, &json);

@@ -184,6 +184,15 @@ void hs_report_write_functions(struct hs_report *report);
 /* report_tables.c: the largest stacks. Returns 0 or -errno. */
 int hs_report_write_stacks(struct hs_report *report);
 
+/* report_tables.c: writes the frames of a stack, innermost first, one a line. */
+void hs_report_write_frames(struct hs_report *report, uint32_t leaf);
+
+/* report_leaks.c: the stacks that leak, and those that may. Returns 0 or -errno. */
+int hs_report_write_leaks(struct hs_report *report);
+/* Writes the field "leaks" of the open object; nothing when the options do not ask for it. Returns
+ * 0 or -errno. */
+int hs_report_json_leaks(const struct hs_report *report, struct hs_json *json);
+
 /* report_tree.c: the call tree */
 int hs_report_write_tree(struct hs_report *report);
 

@@ -171,7 +171,7 @@ static void write_gap(struct hs_report *report, uint32_t count, uint32_t frame)
  * Writes the frames, innermost first, without those that run before main, and without the middle of
  * a long stack. The frame of the headline is always written, so the middle may have two gaps.
  */
-static void write_frames(struct hs_report *report, uint32_t leaf)
+void hs_report_write_frames(struct hs_report *report, uint32_t leaf)
 {
     const struct hs_agg *agg = &report->agg;
     uint32_t headline = hs_agg_headline(agg, leaf);
@@ -258,7 +258,7 @@ static void write_stack(struct hs_report *report, uint32_t rank, const struct hs
         write_part(report, part, &used);
     }
     hs_buf_char(buf, '\n');
-    write_frames(report, self->node);
+    hs_report_write_frames(report, self->node);
 }
 
 int hs_report_write_stacks(struct hs_report *report)

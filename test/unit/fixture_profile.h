@@ -205,6 +205,22 @@ FIXTURE void fixture_part(struct fixture *fx, enum hs_part_view view, uint32_t n
     dump->has_parts = true;
 }
 
+/* What of a node's live blocks was allocated in a window. The newest dump has its times; births are
+ * given in the order of nodes and windows. */
+FIXTURE void fixture_birth(struct fixture *fx, uint32_t node, uint32_t window,
+                           struct hs_amount amount)
+{
+    struct hs_profile *p = &fx->p;
+    struct hs_profile_dump *dump = &p->dumps[p->dump_count - 1];
+    p->births = fixture_grow(p->births, p->birth_count, sizeof(*p->births));
+    if (dump->births_n == 0) {
+        dump->birth_first = (uint32_t)p->birth_count;
+    }
+    p->births[p->birth_count++] =
+        (struct hs_profile_birth){ .node = node, .window = window, .amount = amount };
+    dump->births_n++;
+}
+
 FIXTURE void fixture_loss(struct fixture *fx, const char *name, const char *text, uint64_t count)
 {
     struct hs_profile *p = &fx->p;
@@ -234,6 +250,7 @@ FIXTURE void fixture_deinit(struct fixture *fx)
     free(p->dumps);
     free(p->samples);
     free(p->parts);
+    free(p->births);
     free(p->losses);
     free(p->changes);
     free(p->ledgers);

@@ -384,6 +384,11 @@ static void names_cannot_reach_the_terminal(void **state)
     fixture_dump(&fx, 1);
     fixture_sample(&fx, node, fixture_exact(5, 1), fixture_exact(5, 1), fixture_exact(5, 1));
     fixture_part(&fx, HS_PARTS_LIVE, node, "t\x1b[2J\nfake\xff", 7, fixture_exact(5, 1));
+    fx.p.dumps[0].birth_window_ms = 32;
+    fx.p.dumps[0].birth_span_ms = 1000;
+    for (uint32_t window = 0; window < 31; window++) {
+        fixture_birth(&fx, node, window, fixture_exact(500, 10));
+    }
     fixture_loss(&fx, "l\x1b", "text\x1b", 1);
     for (enum hs_report_form form = HS_REPORT_TEXT; form <= HS_REPORT_JSON_TREE; form++) {
         struct hs_report_options options = plain;

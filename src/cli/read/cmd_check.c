@@ -286,6 +286,9 @@ int hs_cmd_check(int argc, char **argv)
                       "limit of the memory that processes had not freed when they ended"),
         HS_OPT_STRING(0, "max-leak-stack", "SIZE", &args.values[HS_LIMIT_LEAK_STACK],
                       "the same limit for each stack separately"),
+        HS_OPT_STRING(0, "max-leak-growth", "SIZE/h", &args.values[HS_LIMIT_LEAK_GROWTH],
+                      "limit of how fast all stacks that leak grow together, by hour; SIZE/m\n"
+                      "and SIZE/d: by minute, by day"),
         HS_OPT_LIST(0, "suppressions", "FILE", &args.suppressions,
                     "known leaks, in LeakSanitizer's syntax;\n"
                     "may be given more than once"),

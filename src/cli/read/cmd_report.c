@@ -16,6 +16,7 @@
 #include "cli/output.h"
 #include "cli/read/compare.h"
 #include "cli/read/profile_file.h"
+#include "profile/analyse/leak_score.h"
 #include "profile/analyse/other_below.h"
 #include "util/buf.h"
 #include "util/parse.h"
@@ -29,7 +30,7 @@
 
 struct report_args {
     unsigned view;
-    bool is_tree, is_json, is_health, is_rss;
+    bool is_tree, is_json, is_health, is_rss, is_leaks;
     const char *other_below; /* as given */
     struct hs_other_below other_limits;
     const char *top, *frames, *base, *snapshot, *by;
@@ -66,6 +67,29 @@ static int parse_by(const struct hs_opts_spec *spec, const struct report_args *a
                             (int)strcspn(bad, ","), bad);
     }
     options->form = args->is_json ? options->form : HS_REPORT_BY;
+    return 0;
+}
+
+/* --leaks: of what lives. */
+static int parse_leaks(const struct hs_opts_spec *spec, const struct report_args *args,
+                       struct hs_report_options *options)
+{
+    if (!args->is_leaks) {
+        return 0;
+    }
+    if (args->is_tree || args->is_health || args->is_rss || args->by) {
+        return hs_args_fail(spec, "--leaks cannot be shown together with %s",
+                            args->is_tree     ? "--tree"
+                            : args->is_health ? "--health"
+                            : args->is_rss    ? "--rss"
+                                              : "--by");
+    }
+    if (options->view != HS_VIEW_AUTO && options->view != HS_VIEW_SPACE) {
+        return hs_args_fail(spec, "--leaks is about what lives: it needs --view space");
+    }
+    options->view = HS_VIEW_SPACE;
+    options->has_leaks = true;
+    options->form = args->is_json ? options->form : HS_REPORT_LEAKS;
     return 0;
 }
 
@@ -140,7 +164,8 @@ static int fill_options(const struct hs_opts_spec *spec, struct report_args *arg
     if (status == 0 && args->frames) {
         status = parse_count(spec, "--frames", args->frames, &options->frame_count);
     }
-    return status ? status : parse_by(spec, args, options);
+    status = status ? status : parse_by(spec, args, options);
+    return status ? status : parse_leaks(spec, args, options);
 }
 
 struct output {
@@ -188,6 +213,12 @@ static int run_report(const char *path, const struct report_args *args,
             path, view == HS_VIEW_PEAK ? "lived at the peak" : "lives");
         status = HS_EXIT_STATUS_FAILED;
     }
+    if (status == 0 && args->is_leaks && !hs_leaks_is_known(profile, &options->select)) {
+        hs_message("%s: --leaks needs a trace of this version of heapscope: this file does not say "
+                   "when the blocks were allocated that live",
+                   path);
+        status = HS_EXIT_STATUS_FAILED;
+    }
     if (status == 0 && args->other_below) {
         int err = hs_other_below_apply(profile, &args->other_limits, view);
         if (err != 0) {
@@ -207,12 +238,14 @@ static int run_report(const char *path, const struct report_args *args,
 static int run_compare(const struct hs_opts_spec *spec, const char *path,
                        const struct report_args *args, const struct hs_report_options *options)
 {
-    if (args->is_health || args->frames || args->by || (args->is_tree && args->is_json)) {
+    if (args->is_health || args->frames || args->by || args->is_leaks ||
+        (args->is_tree && args->is_json)) {
         return hs_args_fail(spec, "--base cannot be shown together with %s",
-                            args->is_health ? "--health"
-                            : args->by      ? "--by"
-                            : args->frames  ? "--frames"
-                                            : "--tree and --json at once");
+                            args->is_health  ? "--health"
+                            : args->by       ? "--by"
+                            : args->is_leaks ? "--leaks"
+                            : args->frames   ? "--frames"
+                                             : "--tree and --json at once");
     }
     struct hs_compare compare = {
         .view = options->view,
@@ -281,6 +314,9 @@ int hs_cmd_report(int argc, char **argv)
         HS_OPT_STRING(0, "by", "LIST", &args.by,
                       "divide the memory by each of these in turn: process, heap, thread, type,\n"
                       "scope, label:KEY, age, stack; such as thread,stack or type,age"),
+        HS_OPT_FLAG(0, "leaks", &args.is_leaks,
+                    "show the stacks whose blocks are not freed while new ones keep coming, how\n"
+                    "fast they grow, and how sure that is"),
         HS_OPT_FLAG(0, "health", &args.is_health,
                     "show the counters of everything that can be missing from the profile"),
         HS_OPT_FLAG(0, "json", &args.is_json, "print JSON, with all figures and without rounding"),
