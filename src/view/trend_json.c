@@ -34,6 +34,7 @@ static int write_rows(const struct hs_trend *trend, bool is_functions, struct hs
             hs_json_kv_string(json, "function", hs_trend_name(trend, order[i]));
         }
         hs_trend_json_line(&rows[order[i]].line, json);
+        hs_json_kv_double(json, "leak_confidence", rows[order[i]].leak_confidence);
         if (!is_functions) {
             write_frames(trend, order[i], json);
         }

@@ -28,6 +28,16 @@ const char *hs_trend_steps(char *out, const struct hs_trend_line *line)
     return out;
 }
 
+const char *hs_trend_leak(char *out, const struct hs_trend_row *row)
+{
+    out[0] = '\0';
+    if (row->leak_confidence > 0) {
+        snprintf(out, HS_TREND_CELL_BYTES, "%s%.1f %%", row->leak_confidence > 0.999 ? ">" : "",
+                 floor(fmin(row->leak_confidence, 0.999) * 1000) / 10);
+    }
+    return out;
+}
+
 void hs_trend_json_line(const struct hs_trend_line *line, struct hs_json *json)
 {
     hs_json_kv_double(json, "first", line->first);

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "profile/analyse/trend_line.h"
+#include "profile/analyse/trend.h"
 #include "view/diff_view.h"
 #include "view/format_interval.h"
 
@@ -19,5 +19,7 @@ struct hs_json;
 const char *hs_trend_margin(char *out, bool is_count, const struct hs_trend_line *line);
 /* "9 up, 1 down" */
 const char *hs_trend_steps(char *out, const struct hs_trend_line *line);
+/* How sure it is that the row leaks: "98.2 %"; "" if it does not. */
+const char *hs_trend_leak(char *out, const struct hs_trend_row *row);
 /* Writes the fields of the open object. */
 void hs_trend_json_line(const struct hs_trend_line *line, struct hs_json *json);

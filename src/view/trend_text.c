@@ -19,7 +19,8 @@
 
 static const struct hs_table_column columns[] = {
     { "per second", HS_TABLE_RIGHT }, { "95 %", HS_TABLE_RIGHT },  { "first", HS_TABLE_RIGHT },
-    { "last", HS_TABLE_RIGHT },       { "steps", HS_TABLE_RIGHT }, { "function", HS_TABLE_NAME },
+    { "last", HS_TABLE_RIGHT },       { "steps", HS_TABLE_RIGHT }, { "leak", HS_TABLE_RIGHT },
+    { "function", HS_TABLE_NAME },
 };
 
 static void write_head(const struct hs_trend *trend, const struct hs_trend_options *options,
@@ -76,6 +77,7 @@ static void write_table(const struct hs_trend *trend, const struct hs_trend_opti
         hs_table_cell(&table, "%s", hs_format_value(figure, is_count, line->first));
         hs_table_cell(&table, "%s", hs_format_value(figure, is_count, line->last));
         hs_table_cell(&table, "%s", hs_trend_steps(cell, line));
+        hs_table_cell(&table, "%s", hs_trend_leak(cell, &trend->functions[order[i]]));
         hs_table_cell(&table, "%s", hs_trend_name(trend, order[i]));
     }
     const struct hs_diff_table_end end = { .title = title,
@@ -94,7 +96,7 @@ static int write_stacks(const struct hs_trend *trend, const struct hs_trend_opti
     uint32_t *order;
     uint32_t count;
     uint32_t shown = 0;
-    char slope[HS_DIFF_CELL_BYTES], steps[HS_TREND_CELL_BYTES];
+    char slope[HS_DIFF_CELL_BYTES], steps[HS_TREND_CELL_BYTES], leak[HS_TREND_CELL_BYTES];
     int err = hs_trend_sort(trend->stacks, trend->stack_count, &order, &count);
     if (err < 0) {
         return err;
@@ -107,10 +109,11 @@ static int write_stacks(const struct hs_trend *trend, const struct hs_trend_opti
         if (row->line.verdict != HS_TREND_GROWS || row->line.steps_down > 0) {
             continue;
         }
-        hs_buf_printf(buf, "%s  %s a second, %s\n",
+        hs_trend_leak(leak, row);
+        hs_buf_printf(buf, "%s  %s a second, %s%s%s\n",
                       shown++ == 0 ? "\nStacks that grow and never fell\n" : "",
                       hs_diff_signed(slope, hs_views[trend->view].is_count, row->line.slope),
-                      hs_trend_steps(steps, &row->line));
+                      hs_trend_steps(steps, &row->line), leak[0] ? ", leak: " : "", leak);
         uint32_t depth = 0;
         for (uint32_t n = order[i]; n != HS_NODE_NONE; n = trend->stacks[n].parent) {
             const char *name = hs_trend_name(trend, trend->stacks[n].function);

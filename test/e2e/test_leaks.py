@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import json
+import re
 import subprocess
 
 import pytest
@@ -112,6 +113,17 @@ def test_limit(heapscope, record):
     assert heapscope("check", record("cache", 3, "-i", 1), "--max-leak-growth", "0").returncode == 0
     done = heapscope("check", file, "--max-leak-growth", "1M/y")
     assert done.returncode == 2 and "'1M/y' is not a growth" in done.stderr
+
+
+def test_trend(heapscope, record):
+    file = record("leak", 4, "-i", 1, "--dump-every", "60ms")
+    done = heapscope("diff", "--trend", "--json", file)
+    assert done.returncode == 0, done.stderr
+    trend = json.loads(done.stdout)
+    assert [row["function"] for row in trend["functions"] if row["leak_confidence"] > 0] == ["forget"]
+    assert [row["frames"][0] for row in trend["stacks"] if row["leak_confidence"] > 0] == ["forget"]
+    words = heapscope("diff", "--trend", file).stdout
+    assert re.search(r"steps +leak +function\n", words) and re.search(r"% +forget\n", words), words
 
 
 def test_known_leaks(heapscope, record, tmp_path):

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/analyse/leak_score.h"
 #include "profile/analyse/rank.h"
 #include "rt/check.h"
 #include "util/array.h"
@@ -130,6 +131,32 @@ static int fold_tree(struct folder *folder, const struct hs_agg *agg)
     return err;
 }
 
+static void raise_to(double *confidence, double more)
+{
+    *confidence = more > *confidence ? more : *confidence;
+}
+
+/* Sets which rows leak, from the last snapshot. */
+static int find_leaks(struct folder *folder, const struct hs_selection *selection,
+                      const struct hs_agg *agg)
+{
+    struct hs_leaks leaks;
+    int err = hs_leaks_find(selection, agg, &leaks);
+    if (err < 0) {
+        return err == -ENODATA ? 0 : err;
+    }
+    for (uint32_t i = 0; i < leaks.count && leaks.rows[i].verdict == HS_LEAK_LEAKS; i++) {
+        uint32_t node = leaks.rows[i].node;
+        uint32_t headline = agg->nodes[hs_agg_headline(agg, node)].function;
+        double confidence = leaks.rows[i].confidence;
+        raise_to(&folder->stacks.rows[folder->stack_of[node]].leak_confidence, confidence);
+        raise_to(&folder->functions.rows[folder->function_of[headline]].leak_confidence,
+                 confidence);
+    }
+    hs_leaks_deinit(&leaks);
+    return 0;
+}
+
 static int fold_dump(struct folder *folder, uint32_t dump, uint32_t k)
 {
     struct hs_selection selection;
@@ -150,6 +177,10 @@ static int fold_dump(struct folder *folder, uint32_t dump, uint32_t k)
         hs_trend_series_put(&folder->total, &folder->axis, k, &figure);
         end_dump(folder, &folder->functions, k);
         end_dump(folder, &folder->stacks, k);
+    }
+    if (err == 0 && k + 1 == folder->trend->dump_count &&
+        hs_views[folder->trend->view].quantity == HS_QUANTITY_LIVE) {
+        err = find_leaks(folder, &selection, &agg);
     }
     free(folder->function_of);
     free(folder->stack_of);

@@ -44,6 +44,9 @@ struct hs_trend_row {
     uint32_t parent;   /* of a stack; HS_NODE_NONE: outermost */
     uint32_t function; /* of a stack */
     struct hs_trend_line line;
+    /* How sure it is at the last snapshot that it leaks: leak_score.h. Of a function: that one of
+     * its stacks does. 0: it does not, or the file does not tell. */
+    double leak_confidence;
 };
 
 struct hs_trend {
