@@ -11,6 +11,7 @@
 
 #include "profile/analyse/heap_choice.h"
 #include "profile/analyse/other_below.h"
+#include "profile/analyse/stack_mode.h"
 #include "profile/read/load.h"
 #include "util/buf.h"
 #include "view/diff_leaks.h"
@@ -156,6 +157,18 @@ static void long_tail(struct hs_profile *profile)
     }
 }
 
+/* Gives the profile stacks of threads or scopes, whatever they are, and shows them. */
+static void other_stacks(struct hs_profile *profile, uint8_t choice)
+{
+    enum hs_stack_mode mode = (enum hs_stack_mode)(choice % HS_STACK_MODE_N);
+    if (hs_stack_mode_apply(profile, mode) != 0) {
+        abort();
+    }
+    report(profile, HS_REPORT_BY, HS_VIEW_AUTO, HS_REPORT_ALL);
+    report(profile, HS_REPORT_TREE, HS_VIEW_PEAK, HS_REPORT_ALL);
+    report(profile, HS_REPORT_JSON, HS_VIEW_ALLOC_SPACE, 5);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
@@ -188,6 +201,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     resident(profile);
     long_tail(profile);
     choose(profile, bytes > 0 ? data[bytes - 1] : 0);
+    other_stacks(profile, bytes > 1 ? data[bytes - 2] : 0);
     hs_profile_free(profile);
     return 0;
 }

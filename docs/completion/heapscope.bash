@@ -65,6 +65,12 @@ _heapscope()
             _filedir
             return
             ;;
+        *:--stack-mode)
+            mapfile -t COMPREPLY < <(
+                compgen -W 'native native-with-thread-names pseudo mixed' -- "$cur"
+            )
+            return
+            ;;
         *:--view)
             mapfile -t COMPREPLY < <(
                 compgen -W 'space objects alloc_space alloc_objects peak auto' -- "$cur"
@@ -152,17 +158,17 @@ _heapscope()
             options+=' --json --by-name --pid --by-koid --download --delete --output --output-file --quiet'
             ;;
         report)
-            options+=' --view --tree --other-below --top --frames --snapshot --pid --heap --base --by --leaks --rss --health --json --width'
+            options+=' --view --tree --stack-mode --other-below --top --frames --snapshot --pid --heap --base --by --leaks --rss --health --json --width'
             ;;
         check)
             options+=' --max-live --max-peak --max-rss --max-unexplained --max-leak --max-leak-stack --max-leak-growth --suppressions --max-allocs --stack'
             options+=' --heap --against --max-growth --strict --limits --json --junit'
             ;;
         diff)
-            options+=' --view --snapshots --process --heap --normalize --trend --rss --tree --json --format --output --top --threshold --size-threshold'
+            options+=' --stack-mode --view --snapshots --process --heap --normalize --trend --rss --tree --json --format --output --top --threshold --size-threshold'
             ;;
         export)
-            options+=' --format --output --view --snapshot --pid --heap --base --other-below --quiet'
+            options+=' --format --output --view --snapshot --pid --heap --base --stack-mode --other-below --quiet'
             ;;
         query)
             options+=' --format --file --query-file --query-string --heap'

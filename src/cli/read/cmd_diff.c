@@ -13,6 +13,7 @@
 #include "cli/read/compare.h"
 #include "cli/read/profile_file.h"
 #include "cli/read/trend_output.h"
+#include "profile/analyse/stack_mode.h"
 #include "rt/base.h"
 #include "util/parse.h"
 #include "view/diff_view.h"
@@ -31,7 +32,7 @@ static const struct {
 };
 
 struct diff_args {
-    unsigned format, view;
+    unsigned format, view, stack_mode;
     bool is_tree, is_json, is_normalized, is_trend, is_rss;
     const char *output, *top, *snapshots, *process;
     uint64_t leak_bytes, leak_count;
@@ -113,6 +114,7 @@ static int fill_in(const struct hs_opts_spec *spec, const struct hs_opts_result 
         hs_compare_choose_process(&compare->sides[side].select, args->process);
         args->heap_patterns = (struct hs_heap_patterns){ args->heaps.items, args->heaps.count };
         compare->sides[side].select.heaps = &args->heap_patterns;
+        compare->sides[side].select.stack_mode = (enum hs_stack_mode)args->stack_mode;
     }
     if (status == 0 && args->snapshots) {
         status = parse_snapshots(spec, args);
@@ -155,9 +157,10 @@ static int check_rss(const struct hs_opts_spec *spec, const struct diff_args *ar
 {
     bool is_written =
         args->compare.format == HS_COMPARE_TABLE || args->compare.format == HS_COMPARE_JSON;
-    const char *other = args->is_normalized                    ? "--normalize"
-                        : args->heaps.count > 0                ? "--heap"
-                        : args->view != (unsigned)HS_VIEW_AUTO ? "--view"
+    const char *other = args->is_normalized                        ? "--normalize"
+                        : args->heaps.count > 0                    ? "--heap"
+                        : args->view != (unsigned)HS_VIEW_AUTO     ? "--view"
+                        : args->stack_mode != HS_STACK_MODE_NATIVE ? "--stack-mode"
                         : !is_written ? hs_compare_formats[args->compare.format]
                                       : NULL;
     return args->is_rss && other
@@ -224,6 +227,11 @@ int hs_cmd_diff(int argc, char **argv)
         HS_OPT_LIST(0, "heap", "NAME", &args.heaps,
                     "compare only these heaps: a glob or a list of them, such as 'pool,gpu*';\n"
                     "may be given more than once (default: all primary heaps)"),
+        HS_OPT_CHOICE(
+            0, "stack-mode", "MODE", &args.stack_mode, hs_stack_mode_names,
+            "which stacks to compare: native (the default), native-with-thread-names (from\n"
+            "the thread's name on), pseudo (the thread's name and the scopes that it\n"
+            "had open) or mixed (the scopes, then the functions)"),
         HS_OPT_FLAG(0, "normalize", &args.is_normalized,
                     "scale A to the total of B, to compare shares"),
         HS_OPT_FLAG(0, "trend", &args.is_trend,

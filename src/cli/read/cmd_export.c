@@ -23,6 +23,7 @@
 #include "cli/read/tables_file.h"
 #include "profile/analyse/heap_sums.h"
 #include "profile/analyse/other_below.h"
+#include "profile/analyse/stack_mode.h"
 #include "rt/base.h"
 #include "sql/store/table_names.h"
 #include "util/buf.h"
@@ -77,7 +78,7 @@ static const struct {
 
 struct export_args {
     unsigned format;
-    unsigned view;
+    unsigned view, stack_mode;
     const char *output, *base;
     const char *snapshot;
     const char *other_below; /* as given */
@@ -216,7 +217,8 @@ static struct hs_select_spec select_of(const struct export_args *args)
 {
     struct hs_select_spec select = { .pid = (uint32_t)args->pid,
                                      .snapshot = HS_SELECT_LAST,
-                                     .heaps = &args->heap_patterns };
+                                     .heaps = &args->heap_patterns,
+                                     .stack_mode = (enum hs_stack_mode)args->stack_mode };
     if (args->snapshot) {
         hs_dump_name_choose(args->snapshot, &select);
     }
@@ -324,6 +326,10 @@ static int export_all(const struct hs_opts_spec *spec, const char *path,
                             "a database contains every process, snapshot and figure: leave out "
                             "--pid, --snapshot and --view");
     }
+    if (args->stack_mode != HS_STACK_MODE_NATIVE) {
+        return hs_args_fail(spec, "--stack-mode: a database has the stacks that were recorded, and "
+                                  "threads and scopes in the table heapscope_parts");
+    }
     if (strcmp(args->output, "-") == 0 && isatty(STDOUT_FILENO) == 1) {
         return hs_args_fail(spec,
                             "a database is binary and would garble the terminal: use -o FILE");
@@ -404,6 +410,11 @@ int hs_cmd_export(int argc, char **argv)
         HS_OPT_STRING(0, "base", "BASE", &args.base,
                       "subtract this profile, or BASE@N, its snapshot N, or BASE@NAME: pprof then\n"
                       "has negative values, folded two columns, and svg red and blue boxes"),
+        HS_OPT_CHOICE(
+            0, "stack-mode", "MODE", &args.stack_mode, hs_stack_mode_names,
+            "which stacks to write: native (the default), native-with-thread-names (from\n"
+            "the thread's name on), pseudo (the thread's name and the scopes that it\n"
+            "had open) or mixed (the scopes, then the functions)"),
         HS_OPT_STRING(0, "other-below", "SIZE,COUNT", &args.other_below,
                       "add up stacks with less than both, as <other> with their number; for\n"
                       "pprof, massif and json, if that holds for all of their figures"),

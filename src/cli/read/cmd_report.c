@@ -18,6 +18,7 @@
 #include "cli/read/profile_file.h"
 #include "profile/analyse/leak_score.h"
 #include "profile/analyse/other_below.h"
+#include "profile/analyse/stack_mode.h"
 #include "util/buf.h"
 #include "util/parse.h"
 #include "view/report.h"
@@ -29,7 +30,7 @@
 #define COLUMNS_PIPED 160
 
 struct report_args {
-    unsigned view;
+    unsigned view, stack_mode;
     bool is_tree, is_json, is_health, is_rss, is_leaks;
     const char *other_below; /* as given */
     struct hs_other_below other_limits;
@@ -127,7 +128,8 @@ static int fill_options(const struct hs_opts_spec *spec, struct report_args *arg
         .frame_count = FRAMES_DEFAULT,
         .select = { .pid = (uint32_t)args->pid,
                     .snapshot = HS_SELECT_LAST,
-                    .heaps = &args->heap_patterns },
+                    .heaps = &args->heap_patterns,
+                    .stack_mode = (enum hs_stack_mode)args->stack_mode },
         .columns = has_columns ? (unsigned)args->columns
                    : isatty(STDOUT_FILENO) == 1 || getenv("COLUMNS")
                        ? hs_args_columns(STDOUT_FILENO)
@@ -146,6 +148,10 @@ static int fill_options(const struct hs_opts_spec *spec, struct report_args *arg
     }
     if (args->is_rss && options->view != HS_VIEW_AUTO) {
         return hs_args_fail(spec, "--rss cannot be shown together with --view");
+    }
+    if (args->stack_mode != HS_STACK_MODE_NATIVE && (args->is_health || args->is_rss)) {
+        return hs_args_fail(spec, "--stack-mode cannot be combined with %s",
+                            args->is_health ? "--health" : "--rss");
     }
     if (args->other_below && (!args->is_tree || args->base)) {
         return hs_args_fail(spec, "--other-below is for --tree%s",
@@ -311,6 +317,10 @@ int hs_cmd_report(int argc, char **argv)
         HS_OPT_FLAG(0, "rss", &args.is_rss,
                     "show what the resident memory consists of: blocks, free memory of malloc's,\n"
                     "stacks, code, files and other mappings"),
+        HS_OPT_CHOICE(0, "stack-mode", "MODE", &args.stack_mode, hs_stack_mode_names,
+                      "which stacks to show: native (the default), native-with-thread-names (from\n"
+                      "the thread's name on), pseudo (the thread's name and the scopes that it\n"
+                      "had open) or mixed (the scopes, then the functions)"),
         HS_OPT_STRING(0, "by", "LIST", &args.by,
                       "divide the memory by each of these in turn: process, heap, thread, type,\n"
                       "scope, label:KEY, age, stack; such as thread,stack or type,age"),

@@ -54,6 +54,7 @@ int hs_compare_fill_in(struct hs_compare *compare, const char *base, const char 
     struct hs_compare_side *after = &compare->sides[HS_DIFF_AFTER];
     int status = hs_compare_name_side(before, base);
     *after = (struct hs_compare_side){ .name = path, .path = strdup(path), .select = *select };
+    before->select.stack_mode = select->stack_mode;
     /* A pid belongs to one run: in a base of another run, all processes are meant. */
     if (select->pid != HS_SELECT_ANY_PID && strcmp(before->path ? before->path : "", path) == 0) {
         before->select.pid = select->pid;
@@ -223,6 +224,12 @@ int hs_compare_run(const struct hs_compare *compare)
         status = hs_profile_file_choose(compare->sides[side].path, profiles[side],
                                         &compare->sides[side].select, compare->view, &views[side],
                                         &reason);
+    }
+    for (int side = 0; side < HS_DIFF_SIDE_N && status == 0; side++) {
+        if (side == 0 || !is_one_file) {
+            status = hs_profile_file_change_stacks(compare->sides[side].path, profiles[side],
+                                                   &compare->sides[side].select);
+        }
     }
     /* Two snapshots of one file mostly have the same peak, so their live memory is compared. */
     if (compare->view == HS_VIEW_AUTO &&

@@ -18,6 +18,7 @@
 #include "cli/progress.h"
 #include "cli/read/memory_bound.h"
 #include "cli/read/symbol_env.h"
+#include "profile/analyse/stack_mode.h"
 #include "profile/model/describe.h"
 #include "profile/model/symbolize.h"
 #include "profile/read/load.h"
@@ -395,6 +396,24 @@ int hs_profile_file_choose(const char *path, const struct hs_profile *profile,
     return r == 0 ? 0 : say_why(path, profile, select, r);
 }
 
+int hs_profile_file_change_stacks(const char *path, struct hs_profile *profile,
+                                  const struct hs_select_spec *select)
+{
+    enum hs_stack_mode mode = select->stack_mode;
+    int r = mode == HS_STACK_MODE_NATIVE ? 0 : hs_stack_mode_check(profile, select);
+    if (r == -ENODATA) {
+        hs_message("%s: --stack-mode %s needs a trace of this version of heapscope: in this file, "
+                   "threads and scopes are not recorded",
+                   name_of(path), hs_stack_mode_names[mode]);
+    } else if (r == 0) {
+        r = hs_stack_mode_apply(profile, mode);
+    }
+    if (r != 0 && r != -ENODATA) {
+        hs_message("%s: %s", name_of(path), strerror(r < 0 ? -r : EINVAL));
+    }
+    return r == 0 ? 0 : HS_EXIT_STATUS_FAILED;
+}
+
 int hs_profile_file_load_view(const char *path, const struct hs_select_spec *select,
                               enum hs_view wanted, struct hs_profile **ret_profile,
                               enum hs_view *ret_view, const char **ret_reason)
@@ -406,6 +425,9 @@ int hs_profile_file_load_view(const char *path, const struct hs_select_spec *sel
     }
     if (status == 0) {
         status = hs_profile_file_choose(path, profile, select, wanted, ret_view, ret_reason);
+    }
+    if (status == 0) {
+        status = hs_profile_file_change_stacks(path, profile, select);
     }
     if (status != 0) {
         hs_profile_free(profile);

@@ -47,9 +47,14 @@ int hs_profile_file_load(const char *path, struct hs_profile **ret_profile);
 /* True: some of the file could not be read. The report says what. */
 bool hs_profile_file_is_damaged(const struct hs_profile *profile);
 
+/* Gives the profile the stacks that `select` asks for, if the dumps that it selects tell them. 0,
+ * or the exit status, after a message. */
+int hs_profile_file_change_stacks(const char *path, struct hs_profile *profile,
+                                  const struct hs_select_spec *select);
+
 /*
- * Loads a profile and chooses the heaps of `select` and the view. 0; or the exit status, after a
- * message, and nothing to free. See hs_profile_file_choose().
+ * Loads a profile and chooses the heaps and stacks of `select` and the view. 0; or the exit status,
+ * after a message, and nothing to free. See hs_profile_file_choose().
  */
 int hs_profile_file_load_view(const char *path, const struct hs_select_spec *select,
                               enum hs_view wanted, struct hs_profile **ret_profile,

@@ -6,7 +6,7 @@
  * other frames.
  *
  * Ensures   the sums over the samples of a dump and heap stay what they were, and the dump's own
- *           totals stay untouched.
+ *           totals stay untouched. Parts keep the samples that they are of.
  * Threads   one user, and no reader meanwhile.
  * Fails     -ENOMEM, -EOVERFLOW; the profile stays valid, with some dumps added up.
  */

@@ -120,8 +120,7 @@ static uint64_t key_of(const struct grouping *grouping, const struct hs_profile_
     }
 }
 
-/* The share of a sample's errors that a part has. */
-static struct hs_amount amount_of(const struct hs_profile_part *part, const struct hs_amount *whole)
+struct hs_amount hs_part_amount(const struct hs_profile_part *part, const struct hs_amount *whole)
 {
     struct hs_amount amount = part->amount;
     float share =
@@ -136,6 +135,16 @@ static struct hs_amount amount_of(const struct hs_profile_part *part, const stru
     return amount;
 }
 
+struct hs_inherited_var hs_part_inherited(const struct hs_profile_part *part,
+                                          const struct hs_profile_sample *sample,
+                                          enum hs_part_view view)
+{
+    double whole_var = view == HS_PARTS_PEAK ? sample->peak.bytes_var : sample->live.bytes_var;
+    float share = whole_var > 0 ? (float)(part->amount.bytes_var / whole_var) : 0;
+    return (struct hs_inherited_var){ sample->inherited.bytes * share,
+                                      sample->inherited.count * share };
+}
+
 static int add_row(struct grouping *grouping, uint32_t d, const struct hs_profile_sample *sample,
                    uint32_t node, const struct hs_profile_part *part)
 {
@@ -146,12 +155,10 @@ static int add_row(struct grouping *grouping, uint32_t d, const struct hs_profil
     if (r < 0) {
         return r;
     }
-    const struct hs_amount *whole =
-        grouping->quantity == HS_QUANTITY_PEAK ? &sample->peak : &sample->live;
-    double share = whole->bytes_var > 0 ? part->amount.bytes_var / whole->bytes_var : 0;
-    const struct hs_inherited_var inherited = { sample->inherited.bytes * (float)share,
-                                                sample->inherited.count * (float)share };
-    const struct hs_amount amount = amount_of(part, whole);
+    bool is_peak = grouping->quantity == HS_QUANTITY_PEAK;
+    const struct hs_inherited_var inherited =
+        hs_part_inherited(part, sample, is_peak ? HS_PARTS_PEAK : HS_PARTS_LIVE);
+    const struct hs_amount amount = hs_part_amount(part, is_peak ? &sample->peak : &sample->live);
     struct row *row = &grouping->rows[grouping->row_count++];
     *row = (struct row){ .amount = hs_selection_part(grouping->selection, d, &amount, &inherited) };
     for (uint32_t i = 0; i < grouping->groups->by_count; i++) {

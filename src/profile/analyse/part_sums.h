@@ -72,6 +72,13 @@ int hs_part_groups_build(const struct hs_selection *selection, const struct hs_a
 /* Frees the groups. */
 void hs_part_groups_deinit(struct hs_part_groups *groups);
 
+/* The amount of a part, with its share of the errors of its sample's amount, `whole`. */
+struct hs_amount hs_part_amount(const struct hs_profile_part *part, const struct hs_amount *whole);
+/* The share of a sample's inherited variances that a part has. */
+struct hs_inherited_var hs_part_inherited(const struct hs_profile_part *part,
+                                          const struct hs_profile_sample *sample,
+                                          enum hs_part_view view);
+
 /* The node of agg where the stack of a group by stack ends. */
 static inline uint32_t hs_part_group_node(const struct hs_part_group *group)
 {

@@ -33,6 +33,15 @@
 
 struct hs_heap_patterns;
 
+/* Which stacks are shown: stack_mode.h. */
+enum hs_stack_mode {
+    HS_STACK_MODE_NATIVE,  /* those of the program's functions, as they were recorded */
+    HS_STACK_MODE_PSEUDO,  /* the thread and its scopes */
+    HS_STACK_MODE_MIXED,   /* the scopes, then the functions */
+    HS_STACK_MODE_THREADS, /* the thread, then the functions */
+    HS_STACK_MODE_N,
+};
+
 struct hs_select_spec {
     uint32_t pid;      /* HS_SELECT_ANY_PID: all */
     uint32_t snapshot; /* number within its process, or counted from the end */
@@ -41,6 +50,7 @@ struct hs_select_spec {
     const char *name; /* the process's name, as hs_describe_process() writes it; NULL: any */
     /* the heaps that the command chooses when it opens the file (heap_choice.h); NULL: primary */
     const struct hs_heap_patterns *heaps;
+    enum hs_stack_mode stack_mode; /* into which the command changes stacks then */
 };
 
 struct hs_selection {

@@ -8,6 +8,7 @@
 
 #include "profile/model/builder.h"
 #include "profile/model/builder_state.h"
+#include "profile/model/dump_parts.h"
 #include "profile/model/peak_margin.h"
 
 uint32_t hs_builder_process(struct hs_builder *builder, const struct hs_profile_process *process)
@@ -177,15 +178,6 @@ void hs_builder_dump_heaps(struct hs_builder *builder, uint32_t dump,
     p->dump_heap_count += (uint32_t)count;
 }
 
-static int compare_parts(const void *left, const void *right)
-{
-    const struct hs_profile_part *a = left, *b = right;
-    if (a->node != b->node) {
-        return a->node < b->node ? -1 : 1;
-    }
-    return (a->heap > b->heap) - (a->heap < b->heap);
-}
-
 void hs_builder_dump_parts(struct hs_builder *builder, uint32_t dump, enum hs_part_view view,
                            struct hs_profile_part *parts, size_t count)
 {
@@ -202,9 +194,7 @@ void hs_builder_dump_parts(struct hs_builder *builder, uint32_t dump, enum hs_pa
             p->parts[p->part_count + kept++] = parts[i];
         }
     }
-    if (kept > 0) {
-        qsort(&p->parts[p->part_count], kept, sizeof(parts[0]), compare_parts);
-    }
+    hs_dump_parts_sort(&p->parts[p->part_count], kept);
     p->dumps[dump].part_first[view] = (uint32_t)p->part_count;
     p->dumps[dump].parts_n[view] = (uint32_t)kept;
     p->dumps[dump].has_parts = true;

@@ -1,0 +1,57 @@
+/*
+ * See dump_parts.h.
+ */
+#include "profile/model/dump_parts.h"
+
+#include <stdlib.h>
+
+static int compare(uint32_t node, uint32_t heap, const struct hs_profile_part *part)
+{
+    return node != part->node ? (node < part->node ? -1 : 1)
+                              : (heap > part->heap) - (heap < part->heap);
+}
+
+static int compare_parts(const void *left, const void *right)
+{
+    const struct hs_profile_part *a = left;
+    return compare(a->node, a->heap, right);
+}
+
+void hs_dump_parts_sort(struct hs_profile_part *parts, size_t count)
+{
+    if (count > 0) {
+        qsort(parts, count, sizeof(parts[0]), compare_parts);
+    }
+}
+
+struct hs_part_range hs_dump_parts_of(const struct hs_profile *p,
+                                      const struct hs_profile_dump *dump, enum hs_part_view view,
+                                      const struct hs_profile_sample *sample)
+{
+    uint64_t low = dump->has_parts ? dump->part_first[view] : 0;
+    uint64_t high = dump->has_parts ? low + dump->parts_n[view] : 0, end = high;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (compare(sample->node, sample->heap, &p->parts[middle]) > 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    for (high = low; high < end && compare(sample->node, sample->heap, &p->parts[high]) == 0;) {
+        high++;
+    }
+    return (struct hs_part_range){ low, high };
+}
+
+void hs_dump_parts_move(struct hs_profile *p, const struct hs_profile_dump *dump,
+                        const uint32_t *nodes)
+{
+    for (unsigned view = 0; view < HS_PART_VIEWS && dump->has_parts; view++) {
+        uint32_t first = dump->part_first[view];
+        for (uint32_t i = first; i < first + dump->parts_n[view]; i++) {
+            p->parts[i].node = nodes[i];
+        }
+        hs_dump_parts_sort(&p->parts[first], dump->parts_n[view]);
+    }
+}
