@@ -26,6 +26,7 @@ void hs_infra_maps_deinit(struct hs_infra_maps *maps)
     hs_intern_deinit(&maps->strings);
     hs_intern_deinit(&maps->nodes);
     hs_intern_deinit(&maps->stacks);
+    hs_intern_deinit(&maps->types);
     hs_buf_deinit(&maps->new_texts);
     for (uint32_t i = 0; maps->processes && i < maps->profile->process_count; i++) {
         free(maps->processes[i].regions);
@@ -35,6 +36,8 @@ void hs_infra_maps_deinit(struct hs_infra_maps *maps)
     free(maps->module_marks);
     free(maps->new_strings);
     free(maps->new_nodes);
+    free(maps->new_types);
+    free(maps->type_ids);
     free(maps->string_ids);
     free(maps->node_ids);
     free(maps->stack_ids);
@@ -43,7 +46,7 @@ void hs_infra_maps_deinit(struct hs_infra_maps *maps)
 
 void hs_infra_maps_clear_new(struct hs_infra_maps *maps)
 {
-    maps->new_string_count = maps->new_node_count = 0;
+    maps->new_string_count = maps->new_node_count = maps->new_type_count = 0;
     hs_buf_clear(&maps->new_texts);
 }
 
@@ -242,9 +245,23 @@ static uint64_t node_of(struct hs_infra_maps *maps, uint64_t parent, const char 
     return id && maps->err == 0 ? *id : 0;
 }
 
-uint64_t hs_infra_root(struct hs_infra_maps *maps, const char *name)
+uint64_t hs_infra_type(struct hs_infra_maps *maps, const char *name)
 {
-    return node_of(maps, 0, name);
+    bool is_new, is_unknown = name[0] == '\0' || strcmp(name, HS_INFRA_TYPE_UNKNOWN_NAME) == 0;
+    uint64_t name_sid = hs_infra_string(maps, is_unknown ? HS_INFRA_TYPE_UNKNOWN_NAME : name);
+    struct hs_intern_key key = { .hi = maps->process, .lo = name_sid };
+    uint64_t *id =
+        id_place(maps, &maps->types, key, &maps->type_ids, &maps->type_capacity, &is_new);
+    if (id && is_new) {
+        *id = is_unknown ? HS_INFRA_TYPE_UNKNOWN : ++maps->last_id;
+        maps->err = hs_array_reserve(&maps->new_types, &maps->new_type_capacity,
+                                     maps->new_type_count + 1, sizeof(maps->new_types[0]));
+        if (maps->err == 0) {
+            maps->new_types[maps->new_type_count++] =
+                (struct hs_infra_type){ .id = *id, .name_sid = name_sid };
+        }
+    }
+    return id && maps->err == 0 ? *id : 0;
 }
 
 /* The node of a frame that has no function name from symbols. */

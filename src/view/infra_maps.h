@@ -1,5 +1,5 @@
 /*
- * The tables that a MemoryInfra trace refers to: strings, nodes of stacks, and code regions.
+ * The tables that a MemoryInfra trace refers to: strings, types, nodes of stacks, and code regions.
  *
  * Readers keep tables for each process, but look ids up in those of all processes, so that an id is
  * given once in the whole file. A table is written piece by piece: each dump has the entries that
@@ -8,8 +8,9 @@
  * A frame without a name is called "pc:" and its address in the process. That is done only where a
  * reader finds the frame's module at the address; elsewhere the name is the module and the offset.
  *
- * Holds     ids are 1, 2, ...; a parent has a lower id than its children. Two nodes of a process
- *           with the same parent have different names. The regions of a process do not overlap.
+ * Holds     ids are 1, 2, ..., and 0 of the type that is not known; a parent has a lower id than
+ *           its children. Two nodes of a process with the same parent have different names. The
+ *           regions of a process do not overlap.
  * Threads   one user.
  * Fails     by setting err; all ids are 0 then.
  * See       memory_infra.h
@@ -24,7 +25,10 @@
 #include "util/buf.h"
 #include "util/intern.h"
 
-#define HS_INFRA_OTHER "<other>"
+/* The type of blocks whose type is not known, and of small parts that were recorded as one. */
+#define HS_INFRA_TYPE_UNKNOWN      0
+#define HS_INFRA_TYPE_UNKNOWN_NAME "[unknown]"
+#define HS_INFRA_TYPE_OTHERS_NAME  "(others)"
 
 struct hs_infra_region {
     uint64_t start_va, end_va;
@@ -49,6 +53,10 @@ struct hs_infra_node {
     uint64_t name_sid;
 };
 
+struct hs_infra_type {
+    uint64_t id, name_sid;
+};
+
 struct hs_infra_maps {
     const struct hs_profile *profile;
     struct hs_infra_process *processes;
@@ -61,10 +69,13 @@ struct hs_infra_maps {
     struct hs_buf new_texts;
     struct hs_infra_node *new_nodes;
     size_t new_node_count, new_node_capacity;
+    struct hs_infra_type *new_types;
+    size_t new_type_count, new_type_capacity;
     /* of all processes */
-    struct hs_intern strings, nodes, stacks;
-    uint64_t *string_ids, *node_ids, *stack_ids; /* by the numbers of the tables above */
-    size_t string_capacity, node_capacity, stack_capacity;
+    struct hs_intern strings, nodes, stacks, types;
+    /* by the numbers of the tables above */
+    uint64_t *string_ids, *node_ids, *stack_ids, *type_ids;
+    size_t string_capacity, node_capacity, stack_capacity, type_capacity;
     uint64_t last_id;
     uint32_t *path; /* scratch: nodes of the profile */
     size_t path_capacity;
@@ -82,7 +93,8 @@ void hs_infra_maps_begin(struct hs_infra_maps *maps, uint32_t process);
 uint64_t hs_infra_string(struct hs_infra_maps *maps, const char *text);
 /* The id of the innermost node of a stack of the profile. */
 uint64_t hs_infra_stack(struct hs_infra_maps *maps, uint32_t node);
-/* The id of the outermost node with this name. */
-uint64_t hs_infra_root(struct hs_infra_maps *maps, const char *name);
+/* The id of the type with this name; HS_INFRA_TYPE_UNKNOWN_NAME and "" are of the type that is not
+ * known. */
+uint64_t hs_infra_type(struct hs_infra_maps *maps, const char *name);
 /* Forgets which entries are new. */
 void hs_infra_maps_clear_new(struct hs_infra_maps *maps);

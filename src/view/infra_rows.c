@@ -6,7 +6,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "profile/model/dump_parts.h"
 #include "util/array.h"
+
+/* What is left of a stack without its parts is less than this share of it if only rounding has left
+ * it. */
+#define ROUNDING 1e-9
 
 const struct hs_amount *hs_infra_amount(const struct hs_profile_sample *sample, enum hs_view view)
 {
@@ -58,32 +63,61 @@ static void merge(struct hs_infra_rows *rows)
     }
 }
 
-static void merge_small(struct hs_infra_rows *rows, struct hs_infra_maps *maps,
-                        const struct hs_infra_limits *limits)
-{
-    uint64_t other = 0;
-    for (size_t i = 0; i < rows->count && maps->err == 0; i++) {
-        struct hs_infra_row *row = &rows->rows[i];
-        if (fabs(row->bytes) < limits->bytes && fabs(row->count) < limits->count) {
-            other = other ? other : hs_infra_root(maps, HS_INFRA_OTHER);
-            row->node = other;
-            row->type = HS_INFRA_TYPE_UNKNOWN;
-        }
-    }
-    if (other != 0) {
-        merge(rows);
-    }
-}
-
 static bool has_figure(const struct hs_amount *amount)
 {
     return isfinite(amount->bytes) && isfinite(amount->count) &&
            (amount->bytes != 0 || amount->count != 0);
 }
 
+/* Adds a row for each type that a sample's parts have, and takes them off *rest. */
+static void add_parts(struct hs_infra_rows *rows, struct hs_infra_maps *maps,
+                      const struct hs_profile_dump *dump, enum hs_part_view view,
+                      const struct hs_profile_sample *sample, struct hs_infra_row *rest)
+{
+    const struct hs_profile *p = maps->profile;
+    const struct hs_part_range range = hs_dump_parts_of(p, dump, view, sample);
+    for (uint64_t i = range.first; i < range.end && maps->err == 0; i++) {
+        const struct hs_profile_part *part = &p->parts[i];
+        struct hs_infra_row row = *rest;
+        if (!has_figure(&part->amount) || (part->type == 0 && !part->is_others)) {
+            continue;
+        }
+        row.type = hs_infra_type(maps, part->is_others ? HS_INFRA_TYPE_OTHERS_NAME
+                                                       : hs_profile_string(p, part->type));
+        row.bytes = part->amount.bytes;
+        row.count = part->amount.count;
+        add(rows, maps, &row);
+        rest->bytes -= row.bytes;
+        rest->count -= row.count;
+    }
+}
+
+static void add_sample(struct hs_infra_rows *rows, struct hs_infra_maps *maps,
+                       const struct hs_profile_dump *dump, enum hs_view view,
+                       const struct hs_profile_sample *sample)
+{
+    enum hs_quantity quantity = hs_views[view].quantity;
+    const struct hs_amount *amount = hs_infra_amount(sample, view);
+    if (!has_figure(amount)) {
+        return;
+    }
+    struct hs_infra_row row = { .heap = sample->heap,
+                                .type = HS_INFRA_TYPE_UNKNOWN,
+                                .node = hs_infra_stack(maps, sample->node),
+                                .bytes = amount->bytes,
+                                .count = amount->count };
+    if (quantity != HS_QUANTITY_ALLOC && dump->has_types) {
+        bool is_peak = quantity == HS_QUANTITY_PEAK;
+        add_parts(rows, maps, dump, is_peak ? HS_PARTS_PEAK : HS_PARTS_LIVE, sample, &row);
+    }
+    if (fabs(row.bytes) > fabs(amount->bytes) * ROUNDING ||
+        fabs(row.count) > fabs(amount->count) * ROUNDING) {
+        add(rows, maps, &row);
+    }
+}
+
 void hs_infra_rows_collect(struct hs_infra_rows *rows, struct hs_infra_maps *maps,
-                           const struct hs_profile_dump *dump, enum hs_view view,
-                           const struct hs_infra_limits *limits)
+                           const struct hs_profile_dump *dump, enum hs_view view)
 {
     const struct hs_profile *p = maps->profile;
     rows->count = 0;
@@ -93,17 +127,8 @@ void hs_infra_rows_collect(struct hs_infra_rows *rows, struct hs_infra_maps *map
         rows->has_heap[heap->heap] |= heap->is_counted;
     }
     for (uint64_t i = 0; i < dump->samples_n && maps->err == 0; i++) {
-        const struct hs_profile_sample *sample = &p->samples[dump->sample_first + i];
-        const struct hs_amount *amount = hs_infra_amount(sample, view);
-        if (has_figure(amount)) {
-            add(rows, maps,
-                &(struct hs_infra_row){ .heap = sample->heap,
-                                        .type = HS_INFRA_TYPE_UNKNOWN,
-                                        .node = hs_infra_stack(maps, sample->node),
-                                        .bytes = amount->bytes,
-                                        .count = amount->count });
-        }
+        add_sample(rows, maps, dump, view, &p->samples[dump->sample_first + i]);
     }
     merge(rows);
-    merge_small(rows, maps, limits);
+    (void)hs_infra_type(maps, HS_INFRA_TYPE_UNKNOWN_NAME); /* each process has it */
 }

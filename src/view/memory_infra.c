@@ -31,7 +31,6 @@ struct writer {
     struct hs_json json;
     struct hs_infra_maps maps;
     struct hs_infra_names names;
-    bool *has_types;           /* by process: the table of types was written */
     struct hs_infra_rows rows; /* of the current dump */
     /* the current group of dumps, which have one id */
     uint64_t group_ns, group_id;
@@ -176,12 +175,22 @@ static void put_nodes(struct writer *w)
     hs_json_close(&w->json, ']');
 }
 
+static void put_types(struct writer *w)
+{
+    hs_json_key(&w->json, "types");
+    hs_json_open(&w->json, '[');
+    for (size_t i = 0; i < w->maps.new_type_count; i++) {
+        hs_json_open(&w->json, '{');
+        hs_json_kv_uint(&w->json, "id", w->maps.new_types[i].id);
+        hs_json_kv_uint(&w->json, "name_sid", w->maps.new_types[i].name_sid);
+        hs_json_close(&w->json, '}');
+    }
+    hs_json_close(&w->json, ']');
+}
+
 /* Writes the tables: what is new in them since the last dump of the process. */
 static void put_maps(struct writer *w)
 {
-    bool has_types = w->has_types[w->maps.process];
-    uint64_t type_sid = has_types ? 0 : hs_infra_string(&w->maps, HS_INFRA_TYPE_UNKNOWN_NAME);
-    w->has_types[w->maps.process] = true;
     hs_json_key(&w->json, "maps");
     hs_json_open(&w->json, '{');
     hs_json_key(&w->json, "strings");
@@ -195,15 +204,7 @@ static void put_maps(struct writer *w)
     }
     hs_json_close(&w->json, ']');
     put_nodes(w);
-    hs_json_key(&w->json, "types");
-    hs_json_open(&w->json, '[');
-    if (!has_types) {
-        hs_json_open(&w->json, '{');
-        hs_json_kv_uint(&w->json, "id", HS_INFRA_TYPE_UNKNOWN);
-        hs_json_kv_uint(&w->json, "name_sid", type_sid);
-        hs_json_close(&w->json, '}');
-    }
-    hs_json_close(&w->json, ']');
+    put_types(w);
     hs_json_close(&w->json, '}');
     hs_infra_maps_clear_new(&w->maps);
 }
@@ -288,9 +289,7 @@ static void write_dump(struct writer *w, uint32_t dump_idx)
     char id[HEX_BYTES + 2];
     double us = join(w, dump);
     hs_infra_maps_begin(&w->maps, dump->process);
-    const struct hs_infra_limits limits = { (double)w->options->other_below_bytes,
-                                            (double)w->options->other_below_count };
-    hs_infra_rows_collect(&w->rows, &w->maps, dump, w->view, &limits);
+    hs_infra_rows_collect(&w->rows, &w->maps, dump, w->view);
     if (w->maps.err != 0) {
         return;
     }
@@ -435,17 +434,15 @@ static int write_selection(const struct hs_selection *selection, enum hs_view vi
         .selection = selection,
         .options = options,
         .view = view,
-        .has_types = calloc(p->process_count + 1u, sizeof(bool)),
         .rows.has_heap = calloc(p->heap_count + 1u, sizeof(bool)),
         .last_groups = calloc(p->process_count + 1u, sizeof(uint32_t)),
     };
     int err = hs_infra_names_init(&w.names, p);
     hs_infra_maps_init(&w.maps, p);
     hs_json_init(&w.json, buf, 0);
-    err = err ? err : w.has_types && w.rows.has_heap && w.last_groups ? write_file(&w) : -ENOMEM;
+    err = err ? err : w.rows.has_heap && w.last_groups ? write_file(&w) : -ENOMEM;
     hs_infra_maps_deinit(&w.maps);
     hs_infra_names_deinit(&w.names);
-    free(w.has_types);
     free(w.last_groups);
     free(w.rows.rows);
     free(w.rows.has_heap);

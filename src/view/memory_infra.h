@@ -3,8 +3,9 @@
  * chrome://tracing and the scripts that read such traces.
  *
  * Each dump of each process is an event. Dumps of several processes within a second have the same
- * id, so that the viewer shows them as one. Rows are figures of each stack itself, without those
- * that it calls. The file has the figures of one view, live memory by default.
+ * id, so that the viewer shows them as one. Rows are figures of each stack and type: of the stack
+ * itself, without those that it calls. The file has the figures of one view, live memory by
+ * default.
  *
  * The viewer knows a process by its pid alone. When a process executed another program, the part
  * after it gets a pid that no process of Linux has, and the label tells the real one.
@@ -25,7 +26,7 @@ struct hs_memory_infra_options {
     /* write all dumps of the selected processes, not only the selected ones */
     bool is_all_dumps;
     bool is_compressed; /* as gzip */
-    /* stacks with less than both are added up as "<other>"; 0: none */
+    /* for the metadata: other_below.h has added up stacks with less than both; 0: it has not */
     uint64_t other_below_bytes, other_below_count;
 };
 

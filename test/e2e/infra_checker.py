@@ -76,7 +76,7 @@ class Trace:
         assert "/" in data["metadata"]["product-version"]
         self.metadata = data["metadata"]
         self.processes, self.names, self.labels = {}, {}, {}
-        self.owners = {}  # id of a string or node: pid
+        self.owners = {}  # id of a string, node or type: pid
         self.guids = set()
         self.groups = {}  # id: [(pid, us)]
         for event in data["traceEvents"]:
@@ -154,7 +154,11 @@ class Trace:
             process.name(node["name_sid"])
             process.nodes[node["id"]] = (node["name_sid"], parent)
         for kind in maps["types"]:
-            assert kind["id"] not in process.types
+            # Types are looked up in the tables of all processes, too. The unknown one is 0 in each.
+            assert set(kind) == {"id", "name_sid"} and kind["id"] not in process.types
+            if kind["id"] != 0:
+                self.take_id(pid, kind["id"])
+            assert process.name(kind["name_sid"]) and process.name(kind["name_sid"]) not in process.types.values()
             process.types[kind["id"]] = process.name(kind["name_sid"])
         assert process.types[0] == "[unknown]"
 

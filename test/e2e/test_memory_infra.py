@@ -1,11 +1,13 @@
 """heapscope export --format memory-infra: traces for chrome://tracing, read by a reader that is as strict as Chrome's."""
 
 import copy
+import json
 import shutil
 import subprocess
 
 import infra_checker
 import pytest
+from running_types import Running, snapshot, types_of
 from waiting import let_time_pass, wait_until
 
 LIVE = {"size": 600 * 100 + 3 * 64, "count": 603}
@@ -68,7 +70,7 @@ def test_long_tail(heapscope, export, views):
     (before,), (after,) = ([p.dumps[0][2]["malloc"] for p in t.processes.values()] for t in (whole, short))
     assert totals(after) == LIVE == totals(before)
     small = [row for row in before if row["size"] < 100 and row["count"] < 2]
-    (other,) = [row for row in after if row["stack"] == ("<other>",)]
+    (other,) = [row for row in after if row["stack"] == ("<other>", "[3 small stacks]")]
     assert len(small) == 3 and {key: other[key] for key in LIVE} == totals(small)
     for wrong in ("100", "100,", "x,2", "0,2", "100,0", "100,2,3"):
         done = heapscope("export", "-f", "memory-infra", "--other-below", wrong, views)
@@ -181,6 +183,8 @@ BREAKERS = {
     "id twice": lambda d: d["heaps_v2"]["maps"]["strings"].append(d["heaps_v2"]["maps"]["strings"][0]),
     "empty heap": lambda d: d["heaps_v2"]["allocators"].update(malloc={}),
     "row twice": lambda d: [c.append(c[0]) for c in d["heaps_v2"]["allocators"]["malloc"].values()],
+    "type twice": lambda d: d["heaps_v2"]["maps"]["types"].append({"id": 10**6, "name_sid": d["heaps_v2"]["maps"]["types"][0]["name_sid"]}),
+    "id of a type": lambda d: d["heaps_v2"]["maps"]["types"].append({"id": 2, "name_sid": 2}),
     "columns": lambda d: d["heaps_v2"]["allocators"]["malloc"]["nodes"].pop(),
     "no summary": lambda d: d["allocators"].pop("malloc"),
     "decimal size": lambda d: d["allocators"]["malloc"]["attrs"]["size"].update(value=60192),
@@ -229,6 +233,54 @@ def test_addresses_are_read(heapscope, report, export, tmp_path):
         return heapscope("export", "-q", "-f", "folded", "--view", "space", path).stdout
     assert "my prog+0x" in stacks(file)
     assert stacks(export(file)) == stacks(file)
+
+
+def test_types(dist, heapscope, export, flags, target, tmp_path):
+    """A row for each stack and type, in each mode of stacks, which heapscope reads back with its type."""
+    it = Running(dist, tmp_path / "run.pftrace", [target("style_sheets", "-pthread", *flags[0], *flags[1])])
+    now = snapshot(heapscope, it.pid, tmp_path / "now.pftrace")
+    assert it.end() == 0
+    kib = {"blink::ImmutableStylePropertySet": (371, 371), "blink::StringImpl": (238, 476), "blink::Node": (1024, 1024)}
+    for mode in ("native", "native-with-thread-names", "pseudo", "mixed"):
+        file = export(now, "--stack-mode", mode)
+        (process,) = infra_checker.read(file).processes.values()
+        (_, _, heaps), = process.dumps
+        found = {}
+        for row in heaps["malloc"]:
+            size, count = found.get(row["type"], (0, 0))
+            found[row["type"]] = size + row["size"], count + row["count"]
+        assert found.pop("[unknown]")[0] > 21 * 2**20
+        assert found == {name: (size * 1024, count) for name, (size, count) in kib.items()}
+        again = export(file, name="again.memory-infra.json")
+        (second,) = infra_checker.read(again).processes.values()
+        assert sorted(map(repr, second.dumps[0][2]["malloc"])) == sorted(map(repr, heaps["malloc"]))
+        assert types_of(heapscope, file)["blink::StringImpl"] == {"bytes": 238 * 1024, "count": 476}
+    # Small stacks keep their types in <other>.
+    short = export(now, "--other-below", "310K,310", name="short.memory-infra.json")
+    (process,) = infra_checker.read(short).processes.values()
+    rows_ = {row["type"]: row for row in process.dumps[0][2]["malloc"] if row["stack"][0] == "<other>"}
+    assert rows_["blink::ImmutableStylePropertySet"]["count"] == 371
+    # Threads, scopes and ages are in no such file.
+    for options in (["--by", "thread"], ["--by", "type,age"], ["--stack-mode", "pseudo"]):
+        done = heapscope("report", *options, short)
+        assert done.returncode == 1 and "needs a trace" in done.stderr
+
+
+def test_types_of_others(heapscope, tmp_path):
+    """Chrome's own rows: a type that a row refers to may be in another dump, or nowhere."""
+    def dump(us, types, rows):
+        strings = [{"id": i + 1, "string": text} for i, text in enumerate(("[unknown]", "f", "Node", "Text"))]
+        maps = {"strings": strings, "nodes": [{"id": 9, "name_sid": 2}], "types": types}
+        columns = dict(zip(("counts", "sizes", "types", "nodes"), zip(*rows)))
+        return {"ph": "v", "pid": 3, "tid": 3, "ts": us, "id": hex(us), "args": {"dumps": {
+            "level_of_detail": "detailed", "heaps_v2": {"version": 1, "maps": maps, "allocators": {"partition_alloc": columns}}}}}
+
+    file = tmp_path / "chrome.json"
+    file.write_text(json.dumps({"traceEvents": [
+        dump(5, [{"id": 0, "name_sid": 1}, {"id": 7, "name_sid": 3}], [(1, 10, 7, 9)]),
+        dump(5000000, [{"id": 8, "name_sid": 4}], [(1, 10, 7, 9), (2, 30, 8, 9), (3, 40, 0, 9), (4, 2, 99, 9)])]}))
+    assert types_of(heapscope, file) == {"Node": {"bytes": 10, "count": 1}, "Text": {"bytes": 30, "count": 2},
+                                         "(unknown)": {"bytes": 42, "count": 7}}
 
 
 def test_older_form(report, tmp_path):

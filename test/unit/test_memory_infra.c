@@ -184,34 +184,63 @@ static void addresses_are_those_of_the_process(void **state)
     fixture_deinit(&fx);
 }
 
-static void small_rows_are_added_up(void **state)
+/* Adds a part of the last sample to the last dump. */
+static void add_part(struct fixture *fx, enum hs_part_view view, const char *type, bool is_others,
+                     double bytes, double count)
+{
+    struct hs_profile *p = &fx->p;
+    struct hs_profile_dump *dump = &p->dumps[p->dump_count - 1];
+    const struct hs_profile_sample *sample = &p->samples[p->sample_count - 1];
+    p->parts = fixture_grow(p->parts, p->part_count, sizeof(*p->parts));
+    p->parts[p->part_count] = (struct hs_profile_part){ .node = sample->node,
+                                                        .heap = sample->heap,
+                                                        .type = fixture_string(fx, type),
+                                                        .is_others = is_others,
+                                                        .amount = fixture_exact(bytes, count) };
+    dump->part_first[view] =
+        dump->parts_n[view] == 0 ? (uint32_t)p->part_count : dump->part_first[view];
+    dump->parts_n[view]++;
+    dump->has_parts = dump->has_types = true;
+    p->part_count++;
+}
+
+/* A row for each stack and type. Ids of types are given once in the file, except that of the one
+ * that is not known. */
+static void rows_have_types(void **state)
 {
     (void)state;
     struct fixture fx = fixture_new();
     struct hs_buf buf = HS_BUF_INIT;
-    fixture_process(&fx, 5, "prog");
-    static const struct {
-        double bytes, count;
-    } rows[] = { { 999, 9 }, { 1000, 1 }, { 1, 10 }, { 500, 2 } };
-    uint32_t nodes[HS_COUNT_OF(rows)];
-    char name[8];
-    for (size_t i = 0; i < HS_COUNT_OF(rows); i++) {
-        snprintf(name, sizeof(name), "f%zu", i);
-        nodes[i] = fixture_call(&fx, HS_NODE_NONE, name);
+    uint32_t main_ = fixture_call(&fx, HS_NODE_NONE, "main");
+    for (uint32_t pid = 5; pid < 7; pid++) {
+        fixture_process(&fx, pid, "prog");
+        dump_at(&fx, pid * 10 * SECOND_NS, main_);
+        add_part(&fx, HS_PARTS_LIVE, "Node", false, 3, 0.25);
+        add_part(&fx, HS_PARTS_LIVE, "", false, 2, 0.25);
+        add_part(&fx, HS_PARTS_LIVE, "", true, 4, 0.25);
+        add_part(&fx, HS_PARTS_LIVE, "Node", false, 1, 0.25); /* of another thread */
+        add_part(&fx, HS_PARTS_PEAK, "Peak", false, 10, 1);
     }
-    fixture_dump(&fx, 1)->has_samples = true;
-    for (size_t i = 0; i < HS_COUNT_OF(rows); i++) {
-        add(&fx, nodes[i], rows[i].bytes, rows[i].count);
-    }
-    struct hs_memory_infra_options options = all;
-    options.other_below_bytes = 1000;
-    options.other_below_count = 10;
-    write_text(&fx, &options, &buf);
-    const char *text = hs_buf_text(&buf);
-    assert_non_null(strstr(text, "\"string\":\"<other>\""));
-    assert_non_null(strstr(text, "\"counts\":[1,10,11],\"sizes\":[1000,1,1499]"));
     write_text(&fx, &all, &buf);
-    assert_int_equal(count_of(&buf, "<other>"), 0);
+    const char *text = hs_buf_text(&buf);
+    assert_non_null(strstr(text, "{\"id\":3,\"string\":\"Node\"},"
+                                 "{\"id\":5,\"string\":\"(others)\"},"
+                                 "{\"id\":7,\"string\":\"[unknown]\"}"));
+    assert_non_null(strstr(text, "\"types\":[{\"id\":4,\"name_sid\":3},"
+                                 "{\"id\":6,\"name_sid\":5},{\"id\":0,\"name_sid\":7}]"));
+    assert_non_null(strstr(text, "\"malloc\":{\"counts\":[0.25,0.5,0.25],\"sizes\":[2,4,4],"
+                                 "\"types\":[0,4,6],\"nodes\":[2,2,2]}"));
+    assert_non_null(strstr(text, "\"types\":[{\"id\":11,\"name_sid\":10},"
+                                 "{\"id\":13,\"name_sid\":12},{\"id\":0,\"name_sid\":14}]"));
+    assert_int_equal(count_of(&buf, "Peak"), 0);
+    struct hs_memory_infra_options options = all;
+    options.view = HS_VIEW_PEAK;
+    write_text(&fx, &options, &buf);
+    assert_int_equal(count_of(&buf, "Peak"), 2);
+    assert_non_null(strstr(hs_buf_text(&buf), "\"sizes\":[10],\"types\":[4]"));
+    options.view = HS_VIEW_ALLOC_SPACE;
+    write_text(&fx, &options, &buf);
+    assert_int_equal(count_of(&buf, "\"sizes\":[10],\"types\":[0]"), 2);
     hs_buf_deinit(&buf);
     fixture_deinit(&fx);
 }
@@ -223,7 +252,7 @@ int main(void)
         cmocka_unit_test(dumps_are_joined),
         cmocka_unit_test(heaps_have_names_of_their_own),
         cmocka_unit_test(addresses_are_those_of_the_process),
-        cmocka_unit_test(small_rows_are_added_up),
+        cmocka_unit_test(rows_have_types),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

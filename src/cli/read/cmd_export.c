@@ -240,12 +240,11 @@ static void say_heaps(const struct export_args *args, const struct hs_profile *p
     hs_buf_deinit(&text);
 }
 
-/* memory-infra adds small stacks up by itself, those with equal names first. */
 static int merge_small(const char *path, const struct export_args *args, struct hs_profile *profile,
                        enum hs_view view)
 {
     int err = 0;
-    if (args->other_below && args->format != FORMAT_MEMORY_INFRA) {
+    if (args->other_below) {
         err = hs_other_below_apply(profile, &args->other_limits,
                                    has_several_views(args->format) ? HS_VIEW_AUTO : view);
     }

@@ -18,6 +18,10 @@
 #include "util/buf.h"
 
 #define KEY_OTHERS UINT64_MAX
+/* What only parts of threads tell, by enum hs_part_by. */
+#define OF_THREADS                                                                                 \
+    (1U << HS_PART_BY_THREAD | 1U << HS_PART_BY_SCOPE | 1U << HS_PART_BY_LABEL |                   \
+     1U << HS_PART_BY_AGE)
 
 const char *const hs_part_by_names[HS_PART_BY_N] = {
     [HS_PART_BY_PROCESS] = "process", [HS_PART_BY_HEAP] = "heap",   [HS_PART_BY_THREAD] = "thread",
@@ -193,26 +197,27 @@ static int add_dump(struct grouping *grouping, uint32_t d, size_t sample_before)
     return r;
 }
 
-static bool lacks_parts(const struct hs_profile_dump *dump, enum hs_quantity quantity)
+static bool needs_any(const struct hs_part_groups *groups, uint32_t kinds)
 {
-    const struct hs_amount *whole = quantity == HS_QUANTITY_PEAK ? &dump->peak : &dump->live;
-    return !dump->has_parts && whole->bytes > 0;
+    uint32_t asked = 0;
+    for (uint32_t i = 0; i < groups->by_count; i++) {
+        asked |= 1U << groups->by[i];
+    }
+    return (asked & kinds) != 0;
 }
 
-static bool needs_types(const struct hs_part_groups *groups)
+static bool lacks_parts(const struct hs_profile_dump *dump, enum hs_quantity quantity,
+                        const struct hs_part_groups *groups)
 {
-    for (uint32_t i = 0; i < groups->by_count; i++) {
-        if (groups->by[i] == HS_PART_BY_TYPE) {
-            return true;
-        }
-    }
-    return false;
+    const struct hs_amount *whole = quantity == HS_QUANTITY_PEAK ? &dump->peak : &dump->live;
+    bool has_parts = dump->has_parts && !(dump->has_only_types && needs_any(groups, OF_THREADS));
+    return !has_parts && whole->bytes > 0;
 }
 
 int hs_part_groups_check(const struct hs_profile *profile, const struct hs_select_spec *spec,
                          enum hs_quantity quantity, const struct hs_part_groups *groups)
 {
-    bool has_types = !needs_types(groups);
+    bool has_types = !needs_any(groups, 1U << HS_PART_BY_TYPE);
     struct hs_selection selection;
     int r = hs_select_dumps(profile, spec, &selection);
     if (r != 0) {
@@ -220,7 +225,7 @@ int hs_part_groups_check(const struct hs_profile *profile, const struct hs_selec
     }
     r = quantity == HS_QUANTITY_ALLOC ? -ENODATA : 0;
     for (uint32_t d = 0; d < selection.dump_count && r == 0; d++) {
-        r = lacks_parts(&profile->dumps[selection.dumps[d]], quantity) ? -ENODATA : 0;
+        r = lacks_parts(&profile->dumps[selection.dumps[d]], quantity, groups) ? -ENODATA : 0;
         has_types |= profile->dumps[selection.dumps[d]].has_types;
     }
     hs_selection_deinit(&selection);
@@ -234,7 +239,9 @@ static int add_rows(struct grouping *grouping)
     int r = 0;
     for (uint32_t d = 0; d < selection->dump_count && r == 0; d++) {
         const struct hs_profile_dump *dump = &selection->profile->dumps[selection->dumps[d]];
-        r = lacks_parts(dump, grouping->quantity) ? -ENODATA : add_dump(grouping, d, sample_before);
+        r = lacks_parts(dump, grouping->quantity, grouping->groups)
+                ? -ENODATA
+                : add_dump(grouping, d, sample_before);
         sample_before += dump->samples_n;
     }
     return r;

@@ -325,7 +325,7 @@ int hs_stack_mode_apply(struct hs_profile *profile, enum hs_stack_mode mode)
 
 int hs_stack_mode_check(const struct hs_profile *profile, const struct hs_select_spec *spec)
 {
-    struct hs_part_groups groups = { .by_count = 0 };
+    struct hs_part_groups groups = { .by = { HS_PART_BY_THREAD }, .by_count = 1 };
     int r = hs_part_groups_check(profile, spec, HS_QUANTITY_LIVE, &groups);
     return r != 0 ? r : hs_part_groups_check(profile, spec, HS_QUANTITY_PEAK, &groups);
 }

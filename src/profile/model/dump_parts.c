@@ -19,9 +19,7 @@ static int compare_parts(const void *left, const void *right)
 
 void hs_dump_parts_sort(struct hs_profile_part *parts, size_t count)
 {
-    if (count > 0) {
-        qsort(parts, count, sizeof(parts[0]), compare_parts);
-    }
+    qsort(parts, count, sizeof(parts[0]), compare_parts);
 }
 
 struct hs_part_range hs_dump_parts_of(const struct hs_profile *p,
@@ -52,6 +50,8 @@ void hs_dump_parts_move(struct hs_profile *p, const struct hs_profile_dump *dump
         for (uint32_t i = first; i < first + dump->parts_n[view]; i++) {
             p->parts[i].node = nodes[i];
         }
-        hs_dump_parts_sort(&p->parts[first], dump->parts_n[view]);
+        if (dump->parts_n[view] > 0) {
+            hs_dump_parts_sort(&p->parts[first], dump->parts_n[view]);
+        }
     }
 }

@@ -24,5 +24,5 @@ struct hs_part_range hs_dump_parts_of(const struct hs_profile *p,
  * parts in order again. */
 void hs_dump_parts_move(struct hs_profile *p, const struct hs_profile_dump *dump,
                         const uint32_t *nodes);
-/* Puts parts in order. */
+/* Puts parts in order, one or more. */
 void hs_dump_parts_sort(struct hs_profile_part *parts, size_t count);

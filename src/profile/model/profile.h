@@ -260,6 +260,7 @@ struct hs_profile_dump {
     uint64_t birth_window_ms; /* the width of a window; 0: births are not known */
     uint64_t birth_span_ms;   /* from the start of recording to the instant */
     bool has_types;      /* types were looked for */
+    bool has_only_types; /* parts tell types, but neither threads, ages nor scopes */
     uint32_t heap_first; /* in dump_heaps[] */
     uint32_t heaps_n;    /* each heap once, in order of the index */
     /* index + 1 in ledgers[]; 0: none was read */

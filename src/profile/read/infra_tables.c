@@ -8,6 +8,8 @@
 
 #include "util/array.h"
 
+#define TYPE_UNKNOWN "[unknown]"
+
 void hs_infra_tables_init(struct hs_infra_tables *tables, const struct hs_load_source *source)
 {
     struct hs_profile_module nowhere = { 0 };
@@ -25,8 +27,10 @@ void hs_infra_tables_deinit(struct hs_infra_tables *tables)
     hs_intern_deinit(&tables->pids);
     hs_intern_deinit(&tables->string_ids);
     hs_intern_deinit(&tables->node_ids);
+    hs_intern_deinit(&tables->type_ids);
     free(tables->processes);
     free(tables->strings);
+    free(tables->types);
     free(tables->nodes);
     free(tables->path);
 }
@@ -189,23 +193,30 @@ static void add_node(struct hs_infra_tables *tables, uint32_t process, uint64_t 
     }
 }
 
-/* Reads {"id":11,"name_sid":2,"parent":10}. */
-static void read_node(struct hs_infra_tables *tables, uint32_t process,
-                      struct hs_json_reader *reader)
+/* An element of "nodes" or "types", as far as it is one of them. */
+struct named {
+    uint64_t id, parent;
+    uint32_t name; /* string id */
+    bool has_parent;
+};
+
+/* Reads {"id":11,"name_sid":2,"parent":10}. False, and the element is counted: it is damaged. */
+static bool read_named(struct hs_infra_tables *tables, uint32_t process,
+                       struct hs_json_reader *reader, struct named *ret_named)
 {
-    struct hs_infra_in_node node = { .made = HS_INFRA_NO_ID };
+    struct named named = { 0 };
     struct hs_json_text key;
-    uint64_t id = 0, sid = 0;
+    uint64_t sid = 0;
     uint32_t string;
     bool has_id = false, has_sid = false;
     hs_json_enter(reader, '{');
     while (hs_json_next_key(reader, &key)) {
         if (hs_json_text_is(&key, "id")) {
-            has_id = hs_infra_read_id(reader, &id);
+            has_id = hs_infra_read_id(reader, &named.id);
         } else if (hs_json_text_is(&key, "name_sid")) {
             has_sid = hs_infra_read_id(reader, &sid);
         } else if (hs_json_text_is(&key, "parent")) {
-            node.has_parent = hs_infra_read_id(reader, &node.parent);
+            named.has_parent = hs_infra_read_id(reader, &named.parent);
         } else {
             hs_json_skip(reader);
         }
@@ -213,17 +224,63 @@ static void read_node(struct hs_infra_tables *tables, uint32_t process,
     if (!has_id || !has_sid ||
         !hs_intern_find(&tables->string_ids, (struct hs_intern_key){ process, sid }, &string)) {
         tables->source->report->bad_record_count++;
-        return;
+        return false;
     }
-    node.name = tables->strings[string];
-    add_node(tables, process, id, &node);
+    named.name = tables->strings[string];
+    *ret_named = named;
+    return true;
+}
+
+static void add_type(struct hs_infra_tables *tables, uint32_t process, const struct named *named)
+{
+    bool is_new;
+    const char *name = hs_builder_text(tables->source->builder, named->name);
+    uint32_t idx = put(tables, &tables->type_ids, (struct hs_intern_key){ process, named->id },
+                       &tables->types, &tables->type_capacity, sizeof(tables->types[0]), &is_new);
+    if (is_new) {
+        tables->types[idx] = strcmp(name, TYPE_UNKNOWN) == 0 ? 0 : named->name;
+    }
+}
+
+uint32_t hs_infra_type_name(const struct hs_infra_tables *tables, uint32_t process, uint64_t id)
+{
+    uint32_t idx;
+    return hs_intern_find(&tables->type_ids, (struct hs_intern_key){ process, id }, &idx)
+               ? tables->types[idx]
+               : 0;
+}
+
+/* Reads the elements of "nodes" or "types", which begin at `place`. */
+static void read_list(struct hs_infra_tables *tables, uint32_t process, const char *place,
+                      const char *end, bool is_types)
+{
+    struct hs_json_reader json;
+    struct named named;
+    hs_json_begin(&json, place, end);
+    hs_json_enter(&json, '[');
+    while (hs_json_next_element(&json) && tables->err == 0) {
+        if (!read_named(tables, process, &json, &named)) {
+            continue;
+        }
+        if (is_types) {
+            add_type(tables, process, &named);
+        } else {
+            const struct hs_infra_in_node node = { .parent = named.parent,
+                                                   .name = named.name,
+                                                   .made = HS_INFRA_NO_ID,
+                                                   .has_parent = named.has_parent };
+            add_node(tables, process, named.id, &node);
+        }
+    }
+    tables->err = tables->err ? tables->err : json.err;
+    hs_json_end(&json);
 }
 
 void hs_infra_read_maps(struct hs_infra_tables *tables, uint32_t process,
                         struct hs_json_reader *reader)
 {
     struct hs_json_text key;
-    const char *nodes = NULL;
+    const char *nodes = NULL, *types = NULL;
     hs_json_enter(reader, '{');
     while (hs_json_next_key(reader, &key) && tables->err == 0) {
         if (hs_json_text_is(&key, "strings")) {
@@ -233,19 +290,16 @@ void hs_infra_read_maps(struct hs_infra_tables *tables, uint32_t process,
             }
         } else {
             nodes = hs_json_text_is(&key, "nodes") ? hs_json_place(reader) : nodes;
+            types = hs_json_text_is(&key, "types") ? hs_json_place(reader) : types;
             hs_json_skip(reader);
         }
     }
     /* The names come first, wherever they are. */
     if (nodes) {
-        struct hs_json_reader json;
-        hs_json_begin(&json, nodes, reader->end);
-        hs_json_enter(&json, '[');
-        while (hs_json_next_element(&json) && tables->err == 0) {
-            read_node(tables, process, &json);
-        }
-        tables->err = tables->err ? tables->err : json.err;
-        hs_json_end(&json);
+        read_list(tables, process, nodes, reader->end, false);
+    }
+    if (types) {
+        read_list(tables, process, types, reader->end, true);
     }
 }
 

@@ -1,5 +1,5 @@
 /*
- * What the rows of a MemoryInfra trace refer to: strings, frames, and where code was mapped.
+ * What the rows of a MemoryInfra trace refer to: strings, types, frames, and where code was mapped.
  *
  * The tables of a process may be spread over its dumps, and in the older form over other events
  * behind them. They are therefore collected from the whole file first. An id that occurs again
@@ -56,6 +56,9 @@ struct hs_infra_tables {
     size_t process_capacity;
     uint32_t *strings; /* string ids of the builder */
     size_t string_capacity;
+    struct hs_intern type_ids;
+    uint32_t *types; /* string ids of their names */
+    size_t type_capacity;
     struct hs_infra_in_node *nodes;
     size_t node_capacity;
     uint32_t *path; /* scratch: indices of nodes */
@@ -94,5 +97,7 @@ void hs_infra_read_regions(struct hs_infra_tables *tables, uint32_t process,
 uint32_t hs_infra_find_node(const struct hs_infra_tables *tables, uint32_t process, uint64_t id);
 /* The node of the profile for a stack, by the id of its innermost frame. */
 uint32_t hs_infra_make_node(struct hs_infra_tables *tables, uint32_t process, uint64_t id);
+/* The string id of the name of a type; 0: there is no such type, or it is the unknown one. */
+uint32_t hs_infra_type_name(const struct hs_infra_tables *tables, uint32_t process, uint64_t id);
 /* The node of a frame that stands for something else than code, such as "<other>". */
 uint32_t hs_infra_make_marker(struct hs_infra_tables *tables, const char *name);

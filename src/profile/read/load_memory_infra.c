@@ -6,7 +6,8 @@
  * An event refers to tables that may be in others, before or behind it. So the events that matter
  * are found first, then their tables are read, and their rows last. Values of heaps_v2 are those of
  * a stack itself. In the older form, "heaps", a value contains those of the stacks that begin with
- * it; these are subtracted. Types are not read: rows that differ only in the type are added up.
+ * it; these are subtracted, and types are not read. Rows of heaps_v2 that differ in their type are
+ * the parts of a stack.
  *
  * See       load_foreign.h, infra_tables.h, docs/FORMAT.md
  */
@@ -51,6 +52,9 @@ struct reader {
     size_t event_count, event_capacity;
     struct hs_profile_sample *samples; /* of the current dump */
     size_t sample_count, sample_capacity;
+    struct hs_profile_part *parts; /* of the current dump, one for each sample */
+    size_t part_capacity;
+    bool has_types; /* one of them has a type */
     struct hs_amount sum;
     uint64_t start_ns; /* time of the first dump with heaps */
     int err;
@@ -220,13 +224,22 @@ static void read_tables(struct reader *r, const struct event *event)
 
 /* --- rows --- */
 
-static void add_sample(struct reader *r, uint32_t heap, uint32_t node, double bytes, double count)
+/* `type`: string id; 0: unknown. */
+static void add_sample(struct reader *r, uint32_t heap, uint32_t node, uint32_t type, double bytes,
+                       double count)
 {
-    r->err = r->err ? r->err
-                    : hs_array_reserve(&r->samples, &r->sample_capacity, r->sample_count + 1,
-                                       sizeof(r->samples[0]));
+    size_t need = r->sample_count + 1;
+    r->err = r->err
+                 ? r->err
+                 : hs_array_reserve(&r->samples, &r->sample_capacity, need, sizeof(r->samples[0]));
+    r->err =
+        r->err ? r->err : hs_array_reserve(&r->parts, &r->part_capacity, need, sizeof(r->parts[0]));
     if (r->err == 0) {
         const struct hs_amount amount = { .bytes = bytes, .count = count };
+        r->parts[r->sample_count] = (struct hs_profile_part){
+            .node = node, .heap = heap, .type = type, .age_class = HS_PART_OTHERS, .amount = amount
+        };
+        r->has_types |= type != 0;
         r->samples[r->sample_count++] = (struct hs_profile_sample){
             .node = node, .heap = heap, .live = amount, .alloc = amount
         };
@@ -238,6 +251,7 @@ enum column {
     COLUMN_COUNTS,
     COLUMN_SIZES,
     COLUMN_NODES,
+    COLUMN_TYPES, /* may be absent */
     COLUMN_N,
 };
 
@@ -246,12 +260,14 @@ static void read_rows(struct reader *r, uint32_t process, uint32_t heap,
 {
     for (;;) {
         double count, bytes;
-        uint64_t node;
+        uint64_t node, type;
         int more = 0;
-        for (enum column i = 0; i < COLUMN_N; i++) {
+        for (enum column i = 0; i < COLUMN_TYPES; i++) {
             more += hs_json_next_element(&columns[i]);
         }
-        if (more < COLUMN_N || r->err != 0) {
+        bool has_type = columns[COLUMN_TYPES].at && hs_json_next_element(&columns[COLUMN_TYPES]) &&
+                        hs_infra_read_id(&columns[COLUMN_TYPES], &type);
+        if (more < COLUMN_TYPES || r->err != 0) {
             r->source->report->bad_record_count += more > 0;
             return;
         }
@@ -259,7 +275,8 @@ static void read_rows(struct reader *r, uint32_t process, uint32_t heap,
         bool has_bytes = hs_json_read_number(&columns[COLUMN_SIZES], &bytes);
         bool has_node = hs_infra_read_id(&columns[COLUMN_NODES], &node);
         if (has_count && has_bytes && has_node) {
-            add_sample(r, heap, hs_infra_make_node(&r->tables, process, node), bytes, count);
+            add_sample(r, heap, hs_infra_make_node(&r->tables, process, node),
+                       has_type ? hs_infra_type_name(&r->tables, process, type) : 0, bytes, count);
         } else {
             r->source->report->bad_record_count++;
         }
@@ -269,17 +286,19 @@ static void read_rows(struct reader *r, uint32_t process, uint32_t heap,
 /* Reads {"counts":[1],"sizes":[64],"types":[0],"nodes":[10]}. */
 static void read_columns(struct reader *r, uint32_t process, uint32_t heap, const char *place)
 {
-    static const char *const names[COLUMN_N] = { "counts", "sizes", "nodes" };
+    static const char *const names[COLUMN_N] = { "counts", "sizes", "nodes", "types" };
     struct hs_json_reader columns[COLUMN_N] = { 0 };
     const char *values[COLUMN_N];
     bool is_whole = true;
     for (enum column i = 0; i < COLUMN_N; i++) {
         values[i] = value_of(r, place, names[i]);
-        is_whole &= values[i] != NULL;
+        is_whole &= values[i] != NULL || i == COLUMN_TYPES;
     }
     for (enum column i = 0; i < COLUMN_N && is_whole; i++) {
-        hs_json_begin(&columns[i], values[i], end_of(r));
-        is_whole = hs_json_enter(&columns[i], '[');
+        if (values[i]) {
+            hs_json_begin(&columns[i], values[i], end_of(r));
+            is_whole = hs_json_enter(&columns[i], '[') || i == COLUMN_TYPES;
+        }
     }
     if (is_whole) {
         read_rows(r, process, heap, columns);
@@ -292,7 +311,7 @@ static void read_columns(struct reader *r, uint32_t process, uint32_t heap, cons
 
 static void add_total(void *ctx, uint32_t heap, uint32_t node, double bytes, double count)
 {
-    add_sample(ctx, heap, node, bytes, count);
+    add_sample(ctx, heap, node, 0, bytes, count);
 }
 
 static uint32_t heap_of(struct reader *r, const struct hs_json_text *name)
@@ -367,6 +386,7 @@ static void read_dump(struct reader *r, const struct event *event)
     r->start_ns = r->start_ns ? r->start_ns : time_ns;
     begin_process(r, idx);
     r->sample_count = 0;
+    r->has_types = false;
     r->sum = (struct hs_amount){ 0 };
     if (newer) {
         read_heaps(r, idx, newer, false);
@@ -379,13 +399,19 @@ static void read_dump(struct reader *r, const struct event *event)
         .start_ns = r->start_ns,
         .time_ns = time_ns,
         .has_scaled_counts = true,
+        .has_types = r->has_types,
+        .has_only_types = true,
         .live = r->sum,
         .alloc = r->sum,
         .rss_bytes = hex_of(r, totals, "resident_set_bytes"),
         .rss_peak_bytes = hex_of(r, totals, "peak_resident_set_bytes"),
     };
     if (r->err == 0 && r->tables.err == 0) {
-        hs_builder_dump(r->source->builder, &dump, r->samples, r->sample_count);
+        uint32_t made = hs_builder_dump(r->source->builder, &dump, r->samples, r->sample_count);
+        if (r->has_types) {
+            hs_builder_dump_parts(r->source->builder, made, HS_PARTS_LIVE, r->parts,
+                                  r->sample_count);
+        }
     }
 }
 
@@ -419,5 +445,6 @@ int hs_load_memory_infra(const struct hs_load_source *source)
     hs_infra_tables_deinit(&r.tables);
     free(r.events);
     free(r.samples);
+    free(r.parts);
     return err;
 }

@@ -1,0 +1,44 @@
+"""Programs that run while the types of their blocks are read."""
+
+import json
+import os
+import subprocess
+
+from conftest import clean_env
+from waiting import let_time_pass, wait_until
+
+
+class Running:
+    """A program under `run -i 1` that has printed "ready"; `said` are the lines before."""
+
+    def __init__(self, dist, file, program, *options):
+        command = [dist / "bin" / "heapscope", "run", "-q", "-i", 1, "-o", file, *options, "--", *program]
+        self.collector = subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                          env=clean_env())
+        self.said = []
+        for line in self.collector.stdout:
+            if line == "ready\n":
+                break
+            self.said.append(line.rstrip("\n").split("\t"))
+        children = subprocess.run(["ps", "-o", "pid=,comm=", "--ppid", str(self.collector.pid)], stdout=subprocess.PIPE, text=True)
+        name = os.path.basename(str(program[0]))[:15]
+        lines = [line.split(None, 1) for line in children.stdout.splitlines()]
+        self.pid = int(next(pid for pid, comm in lines if comm == name))
+
+    def end(self):
+        self.collector.stdin.close()
+        return self.collector.wait(60)
+
+
+def types_of(heapscope, file, *options):
+    done = heapscope("report", "--json", "--by", "type", *options, file)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    return {part["type"]: part["amount"] for part in report["parts"]}
+
+
+def snapshot(heapscope, pid, file):
+    """Types that were read a moment ago are not read again: ten times what that took."""
+    let_time_pass(0.5, "types are read again")
+    wait_until(lambda: heapscope("snapshot", "-p", pid, "-o", file).returncode == 0)
+    return file
