@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/analyse/focus.h"
 #include "profile/analyse/heap_choice.h"
 #include "profile/analyse/other_below.h"
 #include "profile/analyse/stack_mode.h"
@@ -169,6 +170,21 @@ static void other_stacks(struct hs_profile *profile, uint8_t choice)
     report(profile, HS_REPORT_JSON, HS_VIEW_ALLOC_SPACE, 5);
 }
 
+/* Keeps the stacks with a function that has this letter. */
+static void focus(struct hs_profile *profile, uint8_t letter)
+{
+    const char pattern[] = { letter >= 'a' && letter <= 'z' ? (char)letter : 'm', '\0' };
+    struct hs_focus of = { .count = 0 };
+    struct hs_buf why = HS_BUF_INIT;
+    if (hs_focus_add(&of, pattern, &why) != 0 || hs_focus_apply(profile, &of) != 0) {
+        abort();
+    }
+    hs_focus_deinit(&of);
+    hs_buf_deinit(&why);
+    report(profile, HS_REPORT_BY, HS_VIEW_AUTO, HS_REPORT_ALL);
+    report(profile, HS_REPORT_TREE, HS_VIEW_PEAK, HS_REPORT_ALL);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
@@ -202,6 +218,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     long_tail(profile);
     choose(profile, bytes > 0 ? data[bytes - 1] : 0);
     other_stacks(profile, bytes > 1 ? data[bytes - 2] : 0);
+    focus(profile, bytes > 2 ? data[bytes - 3] : 0);
     hs_profile_free(profile);
     return 0;
 }

@@ -107,7 +107,7 @@ _heapscope()
             mapfile -t COMPREPLY < <(compgen -W '100ms 1s 10s off' -- "$cur")
             return
             ;;
-        start:--min-memory | *:--other-below | run:--only | *:--heap | *:--heaps | *:--exclude-heaps | *:--timestamps | *:--continuous-dump | *:--block-client-timeout | *:--dump-phase | *:--system-stats | start:--session)
+        start:--min-memory | *:--other-below | report:--focus | run:--only | *:--heap | *:--heaps | *:--exclude-heaps | *:--timestamps | *:--continuous-dump | *:--block-client-timeout | *:--dump-phase | *:--system-stats | start:--session)
             return
             ;;
         *:--interval | *:-i | *:--dump-every | *:--dump-above | *:--max-memory | *:--max-cpu-secs | *:--shmem-size | *:--duration | *:-d | *:--top | *:--frames | *:--snapshot | *:--pid | *:--width)
@@ -158,7 +158,7 @@ _heapscope()
             options+=' --json --by-name --pid --by-koid --download --delete --output --output-file --quiet'
             ;;
         report)
-            options+=' --view --tree --stack-mode --other-below --top --frames --snapshot --pid --heap --base --by --leaks --rss --health --json --width'
+            options+=' --view --tree --focus --stack-mode --other-below --top --frames --snapshot --pid --heap --base --by --leaks --rss --health --json --width'
             ;;
         check)
             options+=' --max-live --max-peak --max-rss --max-unexplained --max-leak --max-leak-stack --max-leak-growth --suppressions --max-allocs --stack'

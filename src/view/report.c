@@ -133,6 +133,35 @@ static void release(struct hs_report *report)
     hs_selection_deinit(&report->selection);
 }
 
+/* Where the memory went. The answer is of all stacks, the focus of some. */
+static int write_memory(struct hs_report *report)
+{
+    bool has_focus = report->options->focus_count > 0;
+    hs_report_write_losses(report);
+    if (has_focus) {
+        hs_report_write_focus(report);
+    } else if (report->options->form != HS_REPORT_BY) {
+        hs_report_write_answer(report);
+        hs_report_write_heaps(report);
+        hs_report_write_processes(report);
+    }
+    if (has_focus && report->agg.self_count == 0) {
+        return 0; /* no stack matches */
+    }
+    if (report->options->form == HS_REPORT_BY) {
+        return hs_report_write_by(report);
+    }
+    int err = hs_report_write_threads(report);
+    if (err == 0 && report->options->form == HS_REPORT_TREE) {
+        err = report->options->by.by_count > 0 ? hs_report_write_trees(report)
+                                               : hs_report_write_tree(report);
+    } else if (err == 0) {
+        hs_report_write_functions(report);
+        err = hs_report_write_stacks(report);
+    }
+    return err;
+}
+
 int hs_report_write(const struct hs_profile *profile, const struct hs_report_options *options,
                     struct hs_buf *buf)
 {
@@ -148,25 +177,14 @@ int hs_report_write(const struct hs_profile *profile, const struct hs_report_opt
             err = hs_report_write_ledger(&report);
             err = err ? err : hs_report_write_mapped(&report);
             err = err ? err : hs_report_write_pins(&report);
-        } else if (options->form == HS_REPORT_BY) {
-            hs_report_write_losses(&report);
-            err = hs_report_write_by(&report);
-        } else if (options->form == HS_REPORT_LEAKS) {
+} else if (options->form == HS_REPORT_LEAKS) {
             hs_report_write_losses(&report);
             err = hs_report_write_leaks(&report);
         } else {
-            hs_report_write_named(&report);
-            hs_report_write_losses(&report);
-            hs_report_write_answer(&report);
-            hs_report_write_heaps(&report);
-            hs_report_write_processes(&report);
-            err = hs_report_write_threads(&report);
-        }
-        if (options->form == HS_REPORT_TREE) {
-            err = err ? err : hs_report_write_tree(&report);
-        } else if (options->form == HS_REPORT_TEXT) {
-            hs_report_write_functions(&report);
-            err = err ? err : hs_report_write_stacks(&report);
+            if (options->form != HS_REPORT_BY) {
+                hs_report_write_named(&report);
+            }
+            err = write_memory(&report);
         }
     }
     release(&report);

@@ -43,6 +43,9 @@ struct hs_report_options {
     unsigned columns; /* of the terminal; 0: nothing is shortened */
     bool has_colour;
     const char *file; /* its name, for the head */
+    /* The patterns by which stacks were kept (focus.h), to be named. */
+    const char *const *focus;
+    size_t focus_count;
     /* How parts are grouped: by, by_count. by_count 0: they are not shown. */
     struct hs_part_groups by;
     bool has_leaks; /* JSON contains the leaks */

@@ -183,6 +183,20 @@ int hs_report_write_threads(struct hs_report *report)
 
 /* --- JSON ------------------------------------------------------------------------------------- */
 
+void hs_report_json_group(const struct hs_report *report, struct hs_json *json, enum hs_part_by by,
+                          const struct hs_part_group *group)
+{
+    if (by == HS_PART_BY_STACK) {
+        hs_report_json_frames(report, json, hs_part_group_node(group));
+    } else {
+        struct hs_buf name = HS_BUF_INIT;
+        hs_part_group_write(report->profile, by, group, &name);
+        hs_json_kv_string(json, hs_part_by_names[by], hs_buf_text(&name));
+        hs_buf_deinit(&name);
+    }
+    hs_report_json_amount(json, "amount", &group->amount);
+}
+
 /* Writes the groups at this depth that follow, with what is below them. Returns where they end. */
 static uint32_t write_groups(const struct hs_report *report, struct hs_json *json,
                              const struct hs_part_groups *groups, uint32_t first, uint32_t depth)
@@ -194,15 +208,7 @@ static uint32_t write_groups(const struct hs_report *report, struct hs_json *jso
     while (i < groups->count && groups->groups[i].depth == depth) {
         const struct hs_part_group *group = &groups->groups[i++];
         hs_json_open(json, '{');
-        if (by == HS_PART_BY_STACK) {
-            hs_report_json_frames(report, json, hs_part_group_node(group));
-        } else {
-            struct hs_buf name = HS_BUF_INIT;
-            hs_part_group_write(report->profile, by, group, &name);
-            hs_json_kv_string(json, hs_part_by_names[by], hs_buf_text(&name));
-            hs_buf_deinit(&name);
-        }
-        hs_report_json_amount(json, "amount", &group->amount);
+        hs_report_json_group(report, json, by, group);
         if (i < groups->count && groups->groups[i].depth > depth) {
             i = write_groups(report, json, groups, i, depth + 1);
         }

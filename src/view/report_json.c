@@ -292,7 +292,11 @@ int hs_report_write_json(struct hs_report *report)
         err = write_process(report, &json, s->dumps[i]);
     }
     hs_json_close(&json, ']');
-    err = err ? err : hs_report_json_by(report, &json);
+    hs_report_json_focus(report, &json);
+    err = err                                            ? err
+          : report->options->form != HS_REPORT_JSON_TREE ? hs_report_json_by(report, &json)
+          : report->options->by.by_count > 0             ? hs_report_json_trees(report, &json)
+                                                         : 0;
     err = err ? err : hs_report_json_leaks(report, &json);
     hs_report_json_counters(report, &json, HS_PROFILE_NO_PROCESS, s->start_ns);
     hs_report_json_refused(report, &json);

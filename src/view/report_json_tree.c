@@ -26,7 +26,7 @@ _Static_assert(2 * TREE_DEPTH_MAX + 16 < HS_JSON_DEPTH, "the deepest node has ro
 struct walker {
     struct hs_report *report;
     struct hs_json *json;
-    struct hs_agg agg; /* by function */
+    struct hs_agg agg; /* by function; it belongs to the caller */
     struct hs_amount *totals, *selves;
     struct hs_agg_children tree;
     double least;
@@ -82,10 +82,7 @@ static void write_children(struct walker *w, uint32_t node, unsigned depth)
 static int prepare(struct walker *w)
 {
     enum hs_quantity quantity = hs_views[w->report->view].quantity;
-    int err = hs_agg_build(&w->report->selection, false, &w->agg);
-    if (err == 0) {
-        err = hs_agg_totals(&w->agg, quantity, &w->totals);
-    }
+    int err = hs_agg_totals(&w->agg, quantity, &w->totals);
     if (err == 0) {
         err = hs_agg_children_build(&w->agg, w->totals, w->report->view, &w->tree);
     }
@@ -102,16 +99,17 @@ static int prepare(struct walker *w)
     return err;
 }
 
-int hs_report_write_json_tree(struct hs_report *report, struct hs_json *json)
+int hs_report_json_tree_of(struct hs_report *report, struct hs_json *json, const struct hs_agg *agg,
+                           const struct hs_amount *total)
 {
-    struct walker w = { .report = report, .json = json };
+    struct walker w = { .report = report, .json = json, .agg = *agg };
     bool is_all = report->options->top_count == HS_REPORT_ALL;
-    w.least = is_all ? 0 : SHARE_MIN * hs_report_value(report, &report->total);
+    w.least = is_all ? 0 : SHARE_MIN * hs_report_value(report, total);
     int err = prepare(&w);
     if (err == 0) {
         hs_json_key(json, "tree");
         hs_json_open(json, '{');
-        hs_report_json_amount(json, "total", &report->total);
+        hs_report_json_amount(json, "total", total);
         hs_json_key(json, "children");
         write_children(&w, w.agg.node_count, 0);
         hs_json_close(json, '}');
@@ -119,6 +117,16 @@ int hs_report_write_json_tree(struct hs_report *report, struct hs_json *json)
     hs_agg_children_deinit(&w.tree);
     free(w.totals);
     free(w.selves);
-    hs_agg_deinit(&w.agg);
+    return err;
+}
+
+int hs_report_write_json_tree(struct hs_report *report, struct hs_json *json)
+{
+    struct hs_agg agg;
+    int err = hs_agg_build(&report->selection, false, &agg);
+    if (err == 0) {
+        err = hs_report_json_tree_of(report, json, &agg, &report->total);
+        hs_agg_deinit(&agg);
+    }
     return err;
 }

@@ -178,6 +178,9 @@ int hs_report_write_threads(struct hs_report *report);
 /* Writes the field "parts" of the open object; nothing when the options ask for no groups. Returns
  * 0 or -errno. */
 int hs_report_json_by(const struct hs_report *report, struct hs_json *json);
+/* Writes the fields of the open object, a group: what it is of, and its amount. */
+void hs_report_json_group(const struct hs_report *report, struct hs_json *json, enum hs_part_by by,
+                          const struct hs_part_group *group);
 
 /* report_tables.c: tables of functions, and the largest stacks */
 void hs_report_write_functions(struct hs_report *report);
@@ -195,6 +198,24 @@ int hs_report_json_leaks(const struct hs_report *report, struct hs_json *json);
 
 /* report_tree.c: the call tree */
 int hs_report_write_tree(struct hs_report *report);
+/* Writes the lines of a tree by function, whose figures are shares of `total`. *has_chain becomes
+ * true if a function has no figures, and keeps its value otherwise. */
+int hs_report_write_tree_of(struct hs_report *report, const struct hs_agg *agg, double total,
+                            bool *has_chain);
+/* With has_chain, says behind trees what it means that a function has no figures. */
+void hs_report_write_chain_words(struct hs_report *report, bool has_chain);
+
+/* report_tree_by.c: a tree for each group of the parts that the options ask for. Returns 0 or
+ * -errno. */
+int hs_report_write_trees(struct hs_report *report);
+/* Writes the field "parts" of the open object: as hs_report_json_by(), with a tree in each of the
+ * innermost groups. Returns 0 or -errno. */
+int hs_report_json_trees(struct hs_report *report, struct hs_json *json);
+
+/* report_focus.c: which stacks the report is of; nothing without a focus */
+void hs_report_write_focus(struct hs_report *report);
+/* Writes the field "focus" of the open object; nothing without a focus. */
+void hs_report_json_focus(const struct hs_report *report, struct hs_json *json);
 
 /* report_json.c: the whole report as JSON */
 int hs_report_write_json(struct hs_report *report);
@@ -207,6 +228,9 @@ void hs_report_json_function(const struct hs_report *report, struct hs_json *jso
                              const struct hs_agg *agg, uint32_t function);
 /* report_json_tree.c: writes the field "tree" of the open object */
 int hs_report_write_json_tree(struct hs_report *report, struct hs_json *json);
+/* Writes the field "tree" of the open object: a tree by function with this total. */
+int hs_report_json_tree_of(struct hs_report *report, struct hs_json *json, const struct hs_agg *agg,
+                           const struct hs_amount *total);
 
 /* Writes the title of a section, after an empty line. */
 void hs_report_heading(struct hs_report *report, const char *title, const char *remark);

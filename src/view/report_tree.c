@@ -37,7 +37,7 @@
  */
 struct walker {
     struct hs_report *report;
-    struct hs_agg agg; /* by function */
+    struct hs_agg agg; /* by function; it belongs to the caller */
     struct hs_amount *totals;
     struct hs_agg_children tree;
     struct hs_buf prefix;
@@ -192,34 +192,49 @@ static void walk_children(struct walker *w, uint32_t node)
     }
 }
 
-int hs_report_write_tree(struct hs_report *report)
+int hs_report_write_tree_of(struct hs_report *report, const struct hs_agg *agg, double total,
+                            bool *has_chain)
 {
-    struct walker w = { .report = report, .total = hs_report_value(report, &report->total) };
-    bool is_all = report->options->top_count == HS_REPORT_ALL;
-    w.least = is_all ? 0 : SHARE_MIN * w.total;
-    int err = hs_agg_build(&report->selection, false, &w.agg);
-    if (err == 0) {
-        err = hs_agg_totals(&w.agg, hs_views[report->view].quantity, &w.totals);
-    }
+    struct walker w = { .report = report, .agg = *agg, .total = total };
+    w.least = report->options->top_count == HS_REPORT_ALL ? 0 : SHARE_MIN * total;
+    int err = hs_agg_totals(&w.agg, hs_views[report->view].quantity, &w.totals);
     if (err == 0) {
         err = hs_agg_children_build(&w.agg, w.totals, report->view, &w.tree);
     }
-    if (err == 0 && w.total > 0) {
-        hs_report_heading(
-            report, "Call tree",
-            is_all ? "" : "functions below 1 % are added up as \"others\"; --top all shows each");
+    if (err == 0) {
         walk_children(&w, w.agg.node_count);
         err = w.prefix.err;
-        if (w.has_chain) {
-            hs_buf_char(report->buf, '\n');
-            hs_report_write_wrapped(report, "  ",
-                                    "A function without figures has at least 99.5 % of the "
-                                    "figure of its caller, on the line above.");
-        }
+        *has_chain |= w.has_chain;
     }
     hs_agg_children_deinit(&w.tree);
     free(w.totals);
-    hs_agg_deinit(&w.agg);
     hs_buf_deinit(&w.prefix);
+    return err;
+}
+
+void hs_report_write_chain_words(struct hs_report *report, bool has_chain)
+{
+    if (has_chain) {
+        hs_buf_char(report->buf, '\n');
+        hs_report_write_wrapped(report, "  ",
+                                "A function without figures has at least 99.5 % of the figure of "
+                                "its caller, on the line above.");
+    }
+}
+
+int hs_report_write_tree(struct hs_report *report)
+{
+    double total = hs_report_value(report, &report->total);
+    bool is_all = report->options->top_count == HS_REPORT_ALL, has_chain = false;
+    struct hs_agg agg;
+    int err = total > 0 ? hs_agg_build(&report->selection, false, &agg) : 0;
+    if (err == 0 && total > 0) {
+        hs_report_heading(
+            report, "Call tree",
+            is_all ? "" : "functions below 1 % are added up as \"others\"; --top all shows each");
+        err = hs_report_write_tree_of(report, &agg, total, &has_chain);
+        hs_agg_deinit(&agg);
+        hs_report_write_chain_words(report, has_chain);
+    }
     return err;
 }

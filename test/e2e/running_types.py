@@ -42,3 +42,19 @@ def snapshot(heapscope, pid, file):
     let_time_pass(0.5, "types are read again")
     wait_until(lambda: heapscope("snapshot", "-p", pid, "-o", file).returncode == 0)
     return file
+
+
+def style_sheets(dist, heapscope, target, folder):
+    """A snapshot of test/target/style_sheets.cc with the types of all its objects: a reading of types ends after a while,
+    and the next one goes on."""
+    flags = ["-pthread", "-I", dist / "include", "-L", dist / "lib", "-lheapscope", f"-Wl,-rpath,{dist / 'lib'}"]
+    it = Running(dist, folder / "run.pftrace", [target("style_sheets", *map(str, flags))])
+    file = folder / "now.pftrace"
+
+    def is_known():
+        types = types_of(heapscope, snapshot(heapscope, it.pid, file))
+        return sum(types[name]["count"] for name in types if name.startswith("blink::")) == 371 + 476 + 1024
+
+    wait_until(is_known)
+    assert it.end() == 0
+    return file

@@ -7,7 +7,7 @@ import subprocess
 
 import infra_checker
 import pytest
-from running_types import Running, snapshot, types_of
+from running_types import style_sheets, types_of
 from waiting import let_time_pass, wait_until
 
 LIVE = {"size": 600 * 100 + 3 * 64, "count": 603}
@@ -235,11 +235,9 @@ def test_addresses_are_read(heapscope, report, export, tmp_path):
     assert stacks(export(file)) == stacks(file)
 
 
-def test_types(dist, heapscope, export, flags, target, tmp_path):
+def test_types(dist, heapscope, export, target, tmp_path):
     """A row for each stack and type, in each mode of stacks, which heapscope reads back with its type."""
-    it = Running(dist, tmp_path / "run.pftrace", [target("style_sheets", "-pthread", *flags[0], *flags[1])])
-    now = snapshot(heapscope, it.pid, tmp_path / "now.pftrace")
-    assert it.end() == 0
+    now = style_sheets(dist, heapscope, target, tmp_path)
     kib = {"blink::ImmutableStylePropertySet": (371, 371), "blink::StringImpl": (238, 476), "blink::Node": (1024, 1024)}
     for mode in ("native", "native-with-thread-names", "pseudo", "mixed"):
         file = export(now, "--stack-mode", mode)

@@ -184,7 +184,7 @@ def test_without_parts(heapscope, recorded, tmp_path):
     (["--by", "thread,colour"], "'colour' is not one of process, heap, thread, type, scope, label:KEY, age, stack"),
     (["--by", "age,age"], "'age' is not one of"),
     (["--by", "thread,"], "'' is not one of"),
-    (["--by", "thread", "--tree"], "--by cannot be shown together with --tree"),
+    (["--by", "thread,stack", "--tree"], "leave out stack"),
     (["--by", "thread", "--rss"], "--by cannot be shown together with --rss"),
     (["--by", "thread", "--view", "alloc_space"], "--by needs --view space, objects or peak"),
     (["--by", "thread", "--base", "other.pftrace"], "--base cannot be shown together with --by"),

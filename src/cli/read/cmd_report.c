@@ -17,6 +17,7 @@
 #include "cli/read/compare.h"
 #include "cli/read/profile_file.h"
 #include "profile/analyse/leak_score.h"
+#include "profile/analyse/focus.h"
 #include "profile/analyse/other_below.h"
 #include "profile/analyse/stack_mode.h"
 #include "util/buf.h"
@@ -37,7 +38,8 @@ struct report_args {
     const char *top, *frames, *base, *snapshot, *by;
     uint64_t pid;
     uint64_t columns;
-    struct hs_opt_list heaps;
+    struct hs_opt_list heaps, focus_texts;
+    struct hs_focus focus;
     struct hs_heap_patterns heap_patterns;
 };
 
@@ -49,11 +51,9 @@ static int parse_by(const struct hs_opts_spec *spec, const struct report_args *a
     if (!args->by) {
         return 0;
     }
-    if (args->is_tree || args->is_health || args->is_rss) {
+    if (args->is_health || args->is_rss) {
         return hs_args_fail(spec, "--by cannot be shown together with %s",
-                            args->is_tree     ? "--tree"
-                            : args->is_health ? "--health"
-                                              : "--rss");
+                            args->is_health ? "--health" : "--rss");
     }
     if (options->view == HS_VIEW_ALLOC_SPACE || options->view == HS_VIEW_ALLOC_OBJECTS) {
         return hs_args_fail(spec,
@@ -67,7 +67,41 @@ static int parse_by(const struct hs_opts_spec *spec, const struct report_args *a
                             "given twice",
                             (int)strcspn(bad, ","), bad);
     }
-    options->form = args->is_json ? options->form : HS_REPORT_BY;
+    for (uint32_t i = 0; i < options->by.by_count && args->is_tree; i++) {
+        if (options->by.by[i] == HS_PART_BY_STACK) {
+            return hs_args_fail(spec, "--by: with --tree, stacks are in the tree: leave out stack");
+        }
+    }
+    options->form = args->is_json || args->is_tree ? options->form : HS_REPORT_BY;
+    return 0;
+}
+
+/* --focus: which stacks are shown. */
+static int parse_focus(const struct hs_opts_spec *spec, struct report_args *args,
+                       struct hs_report_options *options)
+{
+    for (size_t i = 0; i < args->focus_texts.count; i++) {
+        struct hs_buf why = HS_BUF_INIT;
+        int err = hs_focus_add(&args->focus, args->focus_texts.items[i], &why);
+        int status =
+            err == 0 ? 0
+            : err == -E2BIG
+                ? hs_args_fail(spec, "--focus may be given %d times", HS_FOCUS_PATTERNS_MAX)
+                : hs_args_fail(spec, "--focus: '%s' is not a regular expression: %s",
+                               args->focus_texts.items[i], hs_buf_text(&why));
+        hs_buf_deinit(&why);
+        if (status != 0) {
+            return status;
+        }
+    }
+    if (args->focus.count > 0 && (args->is_health || args->is_rss || args->base)) {
+        return hs_args_fail(spec, "--focus cannot be combined with %s",
+                            args->is_health ? "--health"
+                            : args->is_rss  ? "--rss"
+                                            : "--base");
+    }
+    options->focus = args->focus_texts.items;
+    options->focus_count = args->focus_texts.count;
     return 0;
 }
 
@@ -171,7 +205,8 @@ static int fill_options(const struct hs_opts_spec *spec, struct report_args *arg
         status = parse_count(spec, "--frames", args->frames, &options->frame_count);
     }
     status = status ? status : parse_by(spec, args, options);
-    return status ? status : parse_leaks(spec, args, options);
+    status = status ? status : parse_leaks(spec, args, options);
+    return status ? status : parse_focus(spec, args, options);
 }
 
 struct output {
@@ -189,6 +224,16 @@ static int write_report(const struct hs_profile *profile, const struct hs_report
 {
     struct output output = { .profile = profile, .options = options };
     return hs_output_end("-", hs_output_write("-", fill_output, &output, NULL));
+}
+
+/* Keeps the stacks of --focus. 0, or the exit status, after a message. */
+static int keep_focus(const char *path, struct hs_profile *profile, const struct report_args *args)
+{
+    int err = args->focus.count > 0 ? hs_focus_apply(profile, &args->focus) : 0;
+    if (err != 0) {
+        hs_message("%s: %s", path, strerror(-err));
+    }
+    return err ? HS_EXIT_STATUS_FAILED : 0;
 }
 
 static int run_report(const char *path, const struct report_args *args,
@@ -225,6 +270,7 @@ static int run_report(const char *path, const struct report_args *args,
                    path);
         status = HS_EXIT_STATUS_FAILED;
     }
+    status = status ? status : keep_focus(path, profile, args);
     if (status == 0 && args->other_below) {
         int err = hs_other_below_apply(profile, &args->other_limits, view);
         if (err != 0) {
@@ -296,7 +342,8 @@ int hs_cmd_report(int argc, char **argv)
                       "when less than a fifth of the peak is live, peak (alloc_space in a\n"
                       "file without peaks)"),
         HS_OPT_FLAG(0, "tree", &args.is_tree,
-                    "show the call tree from main down; with --json, as nested objects"),
+                    "show the call tree from main down; with --json, as nested objects; with\n"
+                    "--by, a tree for each thread, type and so on"),
         HS_OPT_STRING(0, "other-below", "SIZE,COUNT", &args.other_below,
                       "in the tree, add up stacks with less than both, as <other> with their\n"
                       "number"),
@@ -327,6 +374,9 @@ int hs_cmd_report(int argc, char **argv)
         HS_OPT_FLAG(0, "leaks", &args.is_leaks,
                     "show the stacks whose blocks are not freed while new ones keep coming, how\n"
                     "fast they grow, and how sure that is"),
+        HS_OPT_LIST(0, "focus", "REGEX", &args.focus_texts,
+                    "show only stacks with a function that matches; may be given more than\n"
+                    "once: each must match a function. Shares are of all memory"),
         HS_OPT_FLAG(0, "health", &args.is_health,
                     "show the counters of everything that can be missing from the profile"),
         HS_OPT_FLAG(0, "json", &args.is_json, "print JSON, with all figures and without rounding"),
@@ -346,5 +396,7 @@ int hs_cmd_report(int argc, char **argv)
     };
     int status = parse_and_run(&spec, argc, argv, &args);
     hs_opt_list_deinit(&args.heaps);
+    hs_opt_list_deinit(&args.focus_texts);
+    hs_focus_deinit(&args.focus);
     return status;
 }

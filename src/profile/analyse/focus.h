@@ -1,0 +1,37 @@
+/*
+ * Keeps the stacks of a profile that have a certain function, for --focus.
+ *
+ *     main < load < parse       focus "load": kept
+ *     main < save               removed
+ *
+ * A stack is kept if for each pattern one of its frames matches: by the name of a function, also of
+ * an inlined one, or as MODULE+0xOFFSET where no name is known. Samples and parts of all other
+ * stacks are removed. What the dumps say of themselves, such as their totals, still contains them.
+ *
+ * Threads   one user, and no reader meanwhile.
+ * Fails     -ENOMEM
+ */
+#pragma once
+
+#include <regex.h>
+#include <stddef.h>
+
+#include "profile/model/profile.h"
+
+#define HS_FOCUS_PATTERNS_MAX 32
+
+struct hs_focus {
+    regex_t patterns[HS_FOCUS_PATTERNS_MAX];
+    size_t count;
+};
+
+struct hs_buf;
+
+/* Adds an extended regular expression. 0; -E2BIG: there are HS_FOCUS_PATTERNS_MAX; -ENOMEM; -EINVAL
+ * with the reason in *ret_why. */
+int hs_focus_add(struct hs_focus *focus, const char *pattern, struct hs_buf *ret_why);
+/* Frees the patterns. */
+void hs_focus_deinit(struct hs_focus *focus);
+
+/* Removes all other stacks. Without patterns, none. */
+int hs_focus_apply(struct hs_profile *profile, const struct hs_focus *focus);
