@@ -113,6 +113,26 @@ static void leaks(const struct hs_selection *before, const struct hs_selection *
     }
 }
 
+/* What changed between two dumps, by all that parts are grouped by. */
+static void changes(const struct hs_selection *before, const struct hs_selection *after,
+                    const struct hs_diff_options *options, struct hs_buf *buf)
+{
+    static const struct hs_part_groups by = { .by = { HS_PART_BY_STACK, HS_PART_BY_THREAD,
+                                                      HS_PART_BY_SCOPE, HS_PART_BY_AGE },
+                                              .by_count = 4 };
+    struct hs_diff diff;
+    struct hs_part_diff parts;
+    if (hs_diff_build(before, after, HS_VIEW_SPACE, &diff) != 0) {
+        return;
+    }
+    if (hs_part_diff_build(before, after, &diff, &by, &parts) == 0) {
+        (void)hs_diff_write_by(&diff, &parts, options, buf);
+        (void)hs_diff_write_json(&diff, &parts, options, buf);
+        hs_part_diff_deinit(&parts);
+    }
+    hs_diff_deinit(&diff);
+}
+
 static void resident(const struct hs_profile *profile)
 {
     static int text;
@@ -129,6 +149,7 @@ static void resident(const struct hs_profile *profile)
         (void)hs_diff_write_rss(&options, &buf);
         (void)hs_diff_write_rss_json(&options, &buf);
         leaks(&selections[0], &selections[1], &buf);
+        changes(&selections[0], &selections[1], &options, &buf);
     }
     if (profile->process_count > 0) {
         resident_trend(profile, 1, &buf);

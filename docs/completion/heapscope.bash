@@ -165,7 +165,7 @@ _heapscope()
             options+=' --heap --against --max-growth --strict --limits --json --junit'
             ;;
         diff)
-            options+=' --stack-mode --view --snapshots --process --heap --normalize --trend --rss --tree --json --format --output --top --threshold --size-threshold'
+            options+=' --by --stack-mode --view --snapshots --process --heap --normalize --trend --rss --tree --json --format --output --top --threshold --size-threshold'
             ;;
         export)
             options+=' --format --output --view --snapshot --pid --heap --base --stack-mode --other-below --quiet'

@@ -7,7 +7,7 @@
 
 #define FORMAT 1
 
-static void write_change(const struct hs_diff *diff, struct hs_json *json,
+void hs_diff_json_change(const struct hs_diff *diff, struct hs_json *json,
                          const struct hs_diff_amounts *amounts)
 {
     struct hs_diff_change change = hs_diff_change_of(diff, amounts);
@@ -56,7 +56,7 @@ static void write_processes(const struct hs_diff *diff, struct hs_json *json)
         hs_json_kv_string(json, "name", diff->text.data + process->name_off);
         hs_json_kv_uint(json, "count_before", process->counts[HS_DIFF_BEFORE]);
         hs_json_kv_uint(json, "count_after", process->counts[HS_DIFF_AFTER]);
-        write_change(diff, json, &process->total);
+        hs_diff_json_change(diff, json, &process->total);
         hs_json_close(json, '}');
     }
     hs_json_close(json, ']');
@@ -74,10 +74,10 @@ static int write_functions(const struct hs_diff *diff, struct hs_json *json)
         hs_json_open(json, '{');
         hs_json_kv_string(json, "function", hs_diff_name(diff, order[i]));
         hs_json_kv_string(json, "module", hs_diff_module(diff, order[i]));
-        write_change(diff, json, &f->self);
+        hs_diff_json_change(diff, json, &f->self);
         hs_json_key(json, "with_callees");
         hs_json_open_inline(json, '{');
-        write_change(diff, json, &f->total);
+        hs_diff_json_change(diff, json, &f->total);
         hs_json_close(json, '}');
         hs_json_close(json, '}');
     }
@@ -97,7 +97,7 @@ static int write_stacks(const struct hs_diff *diff, struct hs_json *json)
     hs_json_open(json, '[');
     for (uint32_t i = 0; i < count && err == 0; i++) {
         hs_json_open(json, '{');
-        write_change(diff, json, &diff->nodes[order[i]].self);
+        hs_diff_json_change(diff, json, &diff->nodes[order[i]].self);
         hs_json_key(json, "frames"); /* innermost first */
         hs_json_open(json, '[');
         for (uint32_t n = order[i]; n != HS_NODE_NONE; n = diff->nodes[n].parent) {
@@ -113,8 +113,8 @@ static int write_stacks(const struct hs_diff *diff, struct hs_json *json)
     return err;
 }
 
-int hs_diff_write_json(const struct hs_diff *diff, const struct hs_diff_options *options,
-                       struct hs_buf *buf)
+int hs_diff_write_json(const struct hs_diff *diff, const struct hs_part_diff *parts,
+                       const struct hs_diff_options *options, struct hs_buf *buf)
 {
     struct hs_json json;
     hs_json_init(&json, buf, 1);
@@ -126,11 +126,14 @@ int hs_diff_write_json(const struct hs_diff *diff, const struct hs_diff_options 
     err = err ? err : write_side(options, HS_DIFF_AFTER, "after", &json);
     hs_json_key(&json, "total");
     hs_json_open_inline(&json, '{');
-    write_change(diff, &json, &diff->total);
+    hs_diff_json_change(diff, &json, &diff->total);
     hs_json_close(&json, '}');
     hs_json_kv_double(&json, "scale", diff->scale);
     err = err ? err : hs_diff_json_ledger(options, &json);
     write_processes(diff, &json);
+    if (parts) {
+        hs_diff_json_by(diff, parts, &json);
+    }
     err = err ? err : write_functions(diff, &json);
     if (err == 0) {
         err = write_stacks(diff, &json);

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "profile/analyse/diff.h"
+#include "profile/analyse/part_diff.h"
 
 #define HS_DIFF_ALL UINT32_MAX
 
@@ -28,9 +29,12 @@ int hs_diff_write_text(const struct hs_diff *diff, const struct hs_diff_options 
 /* The call tree, main first. */
 int hs_diff_write_tree(const struct hs_diff *diff, const struct hs_diff_options *options,
                        struct hs_buf *buf);
-/* The whole comparison as JSON, unrounded. */
-int hs_diff_write_json(const struct hs_diff *diff, const struct hs_diff_options *options,
-                       struct hs_buf *buf);
+/* The whole comparison as JSON, unrounded; with its parts, unless `parts` is NULL. */
+int hs_diff_write_json(const struct hs_diff *diff, const struct hs_part_diff *parts,
+                       const struct hs_diff_options *options, struct hs_buf *buf);
+/* A table of what changed in the parts. */
+int hs_diff_write_by(const struct hs_diff *diff, const struct hs_part_diff *parts,
+                     const struct hs_diff_options *options, struct hs_buf *buf);
 /*
  * "main;load;parse 40 90": the input of a differential flame graph. Each column's sum is that of
  * its side.
@@ -54,6 +58,13 @@ int hs_diff_write_ledger(const struct hs_diff_options *options, struct hs_buf *b
 struct hs_json;
 /* The same as the field "resident" of the open object. */
 int hs_diff_json_ledger(const struct hs_diff_options *options, struct hs_json *json);
+
+/* Writes a change as fields of the open object. */
+void hs_diff_json_change(const struct hs_diff *diff, struct hs_json *json,
+                         const struct hs_diff_amounts *amounts);
+/* Writes the field "parts" of the open object. */
+void hs_diff_json_by(const struct hs_diff *diff, const struct hs_part_diff *parts,
+                     struct hs_json *json);
 
 /* The resident memory alone, line by line: text, and JSON. */
 int hs_diff_write_rss(const struct hs_diff_options *options, struct hs_buf *buf);

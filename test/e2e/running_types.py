@@ -44,16 +44,16 @@ def snapshot(heapscope, pid, file):
     return file
 
 
-def style_sheets(dist, heapscope, target, folder):
+def style_sheets(dist, heapscope, target, folder, *arguments):
     """A snapshot of test/target/style_sheets.cc with the types of all its objects: a reading of types ends after a while,
     and the next one goes on."""
     flags = ["-pthread", "-I", dist / "include", "-L", dist / "lib", "-lheapscope", f"-Wl,-rpath,{dist / 'lib'}"]
-    it = Running(dist, folder / "run.pftrace", [target("style_sheets", *map(str, flags))])
+    it = Running(dist, folder / "run.pftrace", [target("style_sheets", *map(str, flags)), *arguments])
     file = folder / "now.pftrace"
 
     def is_known():
         types = types_of(heapscope, snapshot(heapscope, it.pid, file))
-        return sum(types[name]["count"] for name in types if name.startswith("blink::")) == 371 + 476 + 1024
+        return sum(types[name]["count"] for name in types if name.startswith("blink::")) == 371 + 476 + 1024 + 512 * len(arguments)
 
     wait_until(is_known)
     assert it.end() == 0

@@ -1,6 +1,7 @@
 /*
  * A browser's memory in small: objects of known classes, made by known functions, in scopes named
  * as Chrome's trace events are, by two threads. Prints "ready", and waits until its input ends.
+ * With an argument, it runs its script twice.
  *
  *     23.5 MiB in all
  *       1946 KiB in ParseAuthorStyleSheet: 371 KiB ImmutableStylePropertySet, 238 KiB StringImpl
@@ -98,7 +99,7 @@ static void *parser(void *arg)
 
 } // namespace blink
 
-int main()
+int main(int argc, char **)
 {
     pthread_t thread;
     setvbuf(stdout, nullptr, _IONBF, 0);
@@ -106,7 +107,9 @@ int main()
         return 1;
     }
     pthread_join(thread, nullptr);
-    blink::run_script();
+    for (int i = 0; i < argc; i++) {
+        blink::run_script();
+    }
     blink::lay_out();
     printf("ready\n");
     while (getchar() != EOF) {

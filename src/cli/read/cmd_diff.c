@@ -11,6 +11,7 @@
 #include "cli/cmd.h"
 #include "cli/dump_name.h"
 #include "cli/read/compare.h"
+#include "cli/read/parts_option.h"
 #include "cli/read/profile_file.h"
 #include "cli/read/trend_output.h"
 #include "profile/analyse/stack_mode.h"
@@ -34,7 +35,7 @@ static const struct {
 struct diff_args {
     unsigned format, view, stack_mode;
     bool is_tree, is_json, is_normalized, is_trend, is_rss;
-    const char *output, *top, *snapshots, *process;
+    const char *output, *top, *snapshots, *process, *by;
     uint64_t leak_bytes, leak_count;
     struct hs_opt_list heaps;
     struct hs_heap_patterns heap_patterns;
@@ -168,6 +169,23 @@ static int check_rss(const struct hs_opts_spec *spec, const struct diff_args *ar
                : 0;
 }
 
+/* --by: which parts are compared. */
+static int check_by(const struct hs_opts_spec *spec, struct diff_args *args)
+{
+    bool is_written =
+        args->compare.format == HS_COMPARE_TABLE || args->compare.format == HS_COMPARE_JSON;
+    const char *other = args->is_rss          ? "--rss"
+                        : args->is_trend      ? "--trend"
+                        : args->is_normalized ? "--normalize"
+                        : !is_written         ? hs_compare_formats[args->compare.format]
+                                              : NULL;
+    if (!args->by) {
+        return 0;
+    }
+    return other ? hs_args_fail(spec, "--by cannot be combined with %s", other)
+                 : hs_parts_option_parse(spec, args->by, args->compare.view, &args->compare.by);
+}
+
 /* Takes over the limits of leaks-json, and checks what it cannot be combined with. */
 static int check_leaks(const struct hs_opts_spec *spec, struct diff_args *args)
 {
@@ -195,6 +213,7 @@ static int run_diff(const struct hs_opts_spec *spec, const struct hs_opts_result
     status = status ? status : fill_in(spec, result, args);
     status = status ? status : choose_format(spec, args);
     status = status ? status : check_rss(spec, args);
+    status = status ? status : check_by(spec, args);
     status = status ? status : check_leaks(spec, args);
     if (status == 0 && args->is_trend) {
         status = run_trend(spec, &args->compare);
@@ -240,6 +259,9 @@ int hs_cmd_diff(int argc, char **argv)
         HS_OPT_FLAG(0, "rss", &args.is_rss,
                     "show what of the resident memory changed, line by line, and why; with\n"
                     "--trend, what of it grows over all snapshots"),
+        HS_OPT_STRING(0, "by", "LIST", &args.by,
+                      "divide the change by each of these in turn: process, heap, thread, type,\n"
+                      "scope, label:KEY, age, stack; such as type,stack; as a table or JSON"),
         HS_OPT_FLAG(0, "tree", &args.is_tree, "show the call tree from main down"),
         HS_OPT_FLAG(0, "json", &args.is_json, "print JSON, without rounding"),
         HS_OPT_CHOICE('f', "format", "FORMAT", &args.format, hs_compare_formats,

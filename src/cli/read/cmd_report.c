@@ -15,6 +15,7 @@
 #include "cli/message.h"
 #include "cli/output.h"
 #include "cli/read/compare.h"
+#include "cli/read/parts_option.h"
 #include "cli/read/profile_file.h"
 #include "profile/analyse/leak_score.h"
 #include "profile/analyse/focus.h"
@@ -47,7 +48,6 @@ struct report_args {
 static int parse_by(const struct hs_opts_spec *spec, const struct report_args *args,
                     struct hs_report_options *options)
 {
-    const char *bad;
     if (!args->by) {
         return 0;
     }
@@ -55,17 +55,9 @@ static int parse_by(const struct hs_opts_spec *spec, const struct report_args *a
         return hs_args_fail(spec, "--by cannot be shown together with %s",
                             args->is_health ? "--health" : "--rss");
     }
-    if (options->view == HS_VIEW_ALLOC_SPACE || options->view == HS_VIEW_ALLOC_OBJECTS) {
-        return hs_args_fail(spec,
-                            "--by needs --view space, objects or peak: which thread allocated "
-                            "what was freed is not recorded");
-    }
-    if (hs_part_by_parse(args->by, &options->by, &bad) < 0) {
-        return hs_args_fail(spec,
-                            "--by: '%.*s' is not one of process, heap, thread, type, scope, "
-                            "label:KEY, age, stack, or is "
-                            "given twice",
-                            (int)strcspn(bad, ","), bad);
+    int status = hs_parts_option_parse(spec, args->by, options->view, &options->by);
+    if (status != 0) {
+        return status;
     }
     for (uint32_t i = 0; i < options->by.by_count && args->is_tree; i++) {
         if (options->by.by[i] == HS_PART_BY_STACK) {
@@ -246,23 +238,8 @@ static int run_report(const char *path, const struct report_args *args,
      * its reason. */
     int status =
         hs_profile_file_load_view(path, &options->select, options->view, &profile, &view, &reason);
-    int known =
-        status == 0 && options->by.by_count > 0
-            ? hs_part_groups_check(profile, &options->select, hs_views[view].quantity, &options->by)
-            : 0;
-    if (known == -ENOENT) {
-        hs_message("%s: no types of blocks were recorded: they are read in the memory of the "
-                   "running program, now and then and at snapshots, and it ended before, or "
-                   "heapscope may not read its memory",
-                   path);
-        status = HS_EXIT_STATUS_FAILED;
-    }
-    if (known == -ENODATA) {
-        hs_message(
-            "%s: --by needs a trace of this version of heapscope: in this file, no thread and "
-            "age is recorded for what %s",
-            path, view == HS_VIEW_PEAK ? "lived at the peak" : "lives");
-        status = HS_EXIT_STATUS_FAILED;
+    if (status == 0 && options->by.by_count > 0) {
+        status = hs_parts_option_check(path, profile, &options->select, view, &options->by);
     }
     if (status == 0 && args->is_leaks && !hs_leaks_is_known(profile, &options->select)) {
         hs_message("%s: --leaks needs a trace of this version of heapscope: this file does not say "
@@ -290,13 +267,13 @@ static int run_report(const char *path, const struct report_args *args,
 static int run_compare(const struct hs_opts_spec *spec, const char *path,
                        const struct report_args *args, const struct hs_report_options *options)
 {
-    if (args->is_health || args->frames || args->by || args->is_leaks ||
-        (args->is_tree && args->is_json)) {
+    if (args->is_health || args->frames || args->is_leaks ||
+        (args->is_tree && (args->is_json || args->by))) {
         return hs_args_fail(spec, "--base cannot be shown together with %s",
                             args->is_health  ? "--health"
-                            : args->by       ? "--by"
-                            : args->is_leaks ? "--leaks"
                             : args->frames   ? "--frames"
+                            : args->is_leaks ? "--leaks"
+                            : args->by       ? "--tree and --by at once"
                                              : "--tree and --json at once");
     }
     struct hs_compare compare = {
@@ -307,6 +284,7 @@ static int run_compare(const struct hs_opts_spec *spec, const char *path,
         .output = "-",
         .top_count = options->top_count,
         .is_rss = args->is_rss,
+        .by = options->by,
         .has_columns = true,
         .columns = options->columns,
     };

@@ -14,6 +14,7 @@
 #include "cli/message.h"
 #include "cli/output.h"
 #include "cli/read/leaks_output.h"
+#include "cli/read/parts_option.h"
 #include "cli/read/profile_file.h"
 #include "profile/model/loss.h"
 #include "util/buf.h"
@@ -62,6 +63,21 @@ int hs_compare_fill_in(struct hs_compare *compare, const char *base, const char 
     return status || after->path ? status : HS_EXIT_STATUS_FAILED;
 }
 
+/* Writes the parts, or the whole comparison with them as JSON. */
+static int write_by(const struct hs_compare *compare, const struct hs_diff *diff,
+                    const struct hs_diff_options *options, struct hs_buf *buf)
+{
+    struct hs_part_diff parts;
+    int err = hs_part_diff_build(options->selections[0], options->selections[1], diff, &compare->by,
+                                 &parts);
+    if (err == 0) {
+        err = compare->format == HS_COMPARE_JSON ? hs_diff_write_json(diff, &parts, options, buf)
+                                                 : hs_diff_write_by(diff, &parts, options, buf);
+        hs_part_diff_deinit(&parts);
+    }
+    return err;
+}
+
 static int write_format(const struct hs_compare *compare, const struct hs_diff *diff,
                         const struct hs_selection *selections, struct hs_buf *buf)
 {
@@ -80,13 +96,16 @@ static int write_format(const struct hs_compare *compare, const struct hs_diff *
         return compare->format == HS_COMPARE_JSON ? hs_diff_write_rss_json(&options, buf)
                                                   : hs_diff_write_rss(&options, buf);
     }
+    if (compare->by.by_count > 0) {
+        return write_by(compare, diff, &options, buf);
+    }
     switch (compare->format) {
     case HS_COMPARE_TABLE:
         return hs_diff_write_text(diff, &options, buf);
     case HS_COMPARE_TREE:
         return hs_diff_write_tree(diff, &options, buf);
     case HS_COMPARE_JSON:
-        return hs_diff_write_json(diff, &options, buf);
+        return hs_diff_write_json(diff, NULL, &options, buf);
     case HS_COMPARE_FOLDED:
         return hs_diff_write_folded(diff, buf);
     case HS_COMPARE_PPROF:
@@ -237,6 +256,10 @@ int hs_compare_run(const struct hs_compare *compare)
         views[0] = HS_VIEW_SPACE;
     } else if (status == 0 && reason) {
         hs_message_info("view %s, because %s", hs_views[views[0]].name, reason);
+    }
+    for (int side = 0; side < HS_DIFF_SIDE_N && status == 0 && compare->by.by_count > 0; side++) {
+        status = hs_parts_option_check(compare->sides[side].path, profiles[side],
+                                       &compare->sides[side].select, views[0], &compare->by);
     }
     if (status == 0) {
         status = compare_profiles(compare, profiles, views[0]);

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "profile/analyse/diff.h"
+#include "profile/analyse/part_sums.h"
 
 enum hs_compare_format {
     HS_COMPARE_TABLE,
@@ -44,6 +45,8 @@ struct hs_compare {
     unsigned columns; /* with has_columns; else the terminal's width */
     bool is_normalized;
     bool is_rss; /* compares the resident memory: HS_COMPARE_TABLE or HS_COMPARE_JSON */
+    /* by_count > 0: compares parts: HS_COMPARE_TABLE or HS_COMPARE_JSON */
+    struct hs_part_groups by;
     uint64_t leak_bytes, leak_count; /* HS_COMPARE_LEAKS: only stacks that gained more than both */
     bool is_telling;                 /* prints what was written to a file */
 };

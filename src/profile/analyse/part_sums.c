@@ -374,6 +374,16 @@ static void write_thread(const struct hs_profile *p, uint64_t key, struct hs_buf
     }
 }
 
+void hs_part_group_write_thread(const struct hs_profile *p, const struct hs_part_group *group,
+                                struct hs_buf *buf)
+{
+    if (group->key == KEY_OTHERS) {
+        hs_buf_str(buf, "(others)");
+    } else {
+        write_thread(p, group->key & ~(uint64_t)UINT32_MAX, buf); /* as of a thread without id */
+    }
+}
+
 void hs_part_group_write(const struct hs_profile *p, enum hs_part_by by,
                          const struct hs_part_group *group, struct hs_buf *buf)
 {

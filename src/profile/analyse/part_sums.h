@@ -88,3 +88,6 @@ static inline uint32_t hs_part_group_node(const struct hs_part_group *group)
 /* Writes what a group is of, except for a group by stack: "worker (tid 4711)", "1 s to 10 s". */
 void hs_part_group_write(const struct hs_profile *p, enum hs_part_by by,
                          const struct hs_part_group *group, struct hs_buf *buf);
+/* The same of a group by thread, without the id of the thread: "worker". */
+void hs_part_group_write_thread(const struct hs_profile *p, const struct hs_part_group *group,
+                                struct hs_buf *buf);

@@ -1,0 +1,51 @@
+/*
+ * See parts_option.h.
+ */
+#include "cli/read/parts_option.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "cli/args.h"
+#include "cli/cmd.h"
+#include "cli/message.h"
+
+int hs_parts_option_parse(const struct hs_opts_spec *spec, const char *text, enum hs_view view,
+                          struct hs_part_groups *ret_groups)
+{
+    const char *bad;
+    if (view == HS_VIEW_ALLOC_SPACE || view == HS_VIEW_ALLOC_OBJECTS) {
+        return hs_args_fail(spec,
+                            "--by needs --view space, objects or peak: which thread allocated "
+                            "what was freed is not recorded");
+    }
+    if (hs_part_by_parse(text, ret_groups, &bad) < 0) {
+        return hs_args_fail(spec,
+                            "--by: '%.*s' is not one of process, heap, thread, type, scope, "
+                            "label:KEY, age, stack, or is "
+                            "given twice",
+                            (int)strcspn(bad, ","), bad);
+    }
+    return 0;
+}
+
+int hs_parts_option_check(const char *path, const struct hs_profile *profile,
+                          const struct hs_select_spec *select, enum hs_view view,
+                          const struct hs_part_groups *groups)
+{
+    int known = hs_part_groups_check(profile, select, hs_views[view].quantity, groups);
+    if (known == -ENOENT) {
+        hs_message("%s: no types of blocks were recorded: they are read in the memory of the "
+                   "running program, now and then and at snapshots, and it ended before, or "
+                   "heapscope may not read its memory",
+                   path);
+    } else if (known == -ENODATA) {
+        hs_message(
+            "%s: --by needs a trace of this version of heapscope: in this file, no thread and "
+            "age is recorded for what %s",
+            path, view == HS_VIEW_PEAK ? "lived at the peak" : "lives");
+    } else if (known != 0) {
+        hs_message("%s: %s", path, strerror(known < 0 ? -known : EINVAL));
+    }
+    return known == 0 ? 0 : HS_EXIT_STATUS_FAILED;
+}
