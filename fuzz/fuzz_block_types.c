@@ -52,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (unsigned i = 0; i < BLOCKS; i++) {
         /* Some begin in the middle of a word, some end behind the memory. */
         uint64_t va = TYPED_HEAP_VA + i * 48 + (i % 16 == 15 ? 4 : 0);
-        blocks[i] = (struct hs_typed_block){ va, (i * 24) % 200, 0 };
+        blocks[i] = (struct hs_typed_block){ va, (i * 24) % 200, 0, false };
     }
     check(hs_block_types_find(&view, blocks, BLOCKS, 0, &types) == 0);
     const struct hs_block_type_counts *counts = &types.counts;

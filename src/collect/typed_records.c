@@ -14,21 +14,36 @@
 #include "rt/atomic.h"
 #include "rt/clock.h"
 
-/* Of more, the rest has no type. */
-#define BLOCKS_MAX (UINT64_C(1) << 21)
+/* How many blocks are read at most at one time: more than can be read in the time that there is. */
+#define BLOCKS_MAX (UINT64_C(1) << 17)
+/* A younger block may not have been filled yet by the thread that allocated it. */
+#define YOUNG_MS 100U
+
+/* A block to be read. */
+struct unread {
+    uint64_t record, hash;
+    bool is_young;
+};
 
 struct found {
     struct hs_typed_block *blocks;
-    uint64_t *records; /* of each block: its record */
-    uint64_t *hashes;
+    struct unread *unread; /* the same blocks */
     size_t count;
+    uint64_t now_ms;      /* since the recording began, as birth_ms */
+    uint64_t next_record; /* behind those that were listed */
+};
+
+/* What a record says of a live block. */
+struct block {
+    struct hs_live_record live;
+    uint64_t hash;
+    uint32_t birth_ms;
 };
 
 static void found_deinit(struct found *found)
 {
     free(found->blocks);
-    free(found->records);
-    free(found->hashes);
+    free(found->unread);
 }
 
 /* Says of which heaps the ids of blocks are addresses. */
@@ -45,45 +60,70 @@ static int find_heaps(const struct hs_region *region, bool ret_is_wanted[HS_REGI
     return count < 0 ? count : 0;
 }
 
-/* The hash of the live block of a record, which is copied; 0: there is none. */
-static uint64_t view_block(const struct hs_live_records *records, uint64_t i,
-                           struct hs_live_record *ret_live)
+/* Copies what a record says of a live block. False: there is none. */
+static bool view_block(const struct hs_live_records *records, uint64_t i, struct block *ret_block)
 {
     const struct hs_record_v1 *record = hs_region_map_at(&records->records, i);
-    if (!hs_live_record_view(records, i, ret_live)) {
-        return 0;
+    if (!hs_live_record_view(records, i, &ret_block->live)) {
+        return false;
     }
     /* ORDER record: as in record_scan.c. */
     uint64_t size_thread = hs_load_acquire(&record->size_thread);
-    uint32_t birth_ms = hs_load_acquire(&record->birth_ms);
-    return hs_load_relaxed(&record->word) == ret_live->word
-               ? hs_record_block_hash(ret_live->va, size_thread, ret_live->stack_id, birth_ms)
-               : 0;
+    ret_block->birth_ms = hs_load_acquire(&record->birth_ms);
+    ret_block->hash = hs_record_block_hash(ret_block->live.va, size_thread,
+                                           ret_block->live.stack_id, ret_block->birth_ms);
+    return hs_load_relaxed(&record->word) == ret_block->live.word;
 }
 
-/* Lists the blocks whose types are not known from an earlier reading. */
-static int list_blocks(const struct hs_live_records *records, const bool *is_wanted,
+static void list_block(const struct hs_live_records *records, uint64_t i, const bool *is_wanted,
                        const struct hs_record_types *known, struct found *found)
 {
-    size_t room = records->records.count < BLOCKS_MAX ? records->records.count : BLOCKS_MAX;
+    struct block block;
+    if (!view_block(records, i, &block) ||
+        hs_record_type_look(known, i, block.hash, false) == HS_TYPE_LOOK_LAST ||
+        !is_wanted[hs_live_records_heap_of(records, block.live.stack_id)]) {
+        return;
+    }
+    found->unread[found->count] = (struct unread){
+        .record = i,
+        .hash = block.hash,
+        .is_young = (uint64_t)block.birth_ms + YOUNG_MS > found->now_ms,
+    };
+    found->blocks[found->count++] =
+        (struct hs_typed_block){ .va = block.live.va, .size_bytes = block.live.size_bytes };
+}
+
+/* Lists blocks that are to be read, from record `first` on, and then those before it. */
+static int list_blocks(const struct hs_live_records *records, const bool *is_wanted,
+                       const struct hs_record_types *known, uint64_t first, struct found *found)
+{
+    uint64_t count = records->records.count, listed = 0;
+    size_t room = count < BLOCKS_MAX ? count : BLOCKS_MAX;
     found->blocks = malloc((room + 1) * sizeof(found->blocks[0]));
-    found->records = malloc((room + 1) * sizeof(found->records[0]));
-    found->hashes = malloc((room + 1) * sizeof(found->hashes[0]));
-    if (!found->blocks || !found->records || !found->hashes) {
+    found->unread = malloc((room + 1) * sizeof(found->unread[0]));
+    if (!found->blocks || !found->unread) {
         return -ENOMEM;
     }
-    for (uint64_t i = 0; i < records->records.count && found->count < room; i++) {
-        struct hs_live_record live;
-        uint64_t hash = view_block(records, i, &live);
-        if (hash == 0 || !is_wanted[hs_live_records_heap_of(records, live.stack_id)] ||
-            hs_record_type(known, i, hash, false) != 0) {
-            continue;
-        }
-        found->hashes[found->count] = hash;
-        found->records[found->count] = i;
-        found->blocks[found->count++] =
-            (struct hs_typed_block){ .va = live.va, .size_bytes = live.size_bytes };
+    first = first < count ? first : 0;
+    for (; listed < count && found->count < room; listed++) {
+        uint64_t i = first + listed;
+        list_block(records, i < count ? i : i - count, is_wanted, known, found);
     }
+    found->next_record = first + listed < count ? first + listed : first + listed - count;
+    return 0;
+}
+
+/* Makes room for `count` elements, and fills what is new with zeros. */
+static int reserve(void *array_address, uint64_t had, uint64_t count, size_t elem_bytes)
+{
+    char *array;
+    memcpy(&array, array_address, sizeof(array));
+    array = realloc(array, count * elem_bytes);
+    if (!array) {
+        return -ENOMEM;
+    }
+    memset(array + had * elem_bytes, 0, (count - had) * elem_bytes);
+    memcpy(array_address, &array, sizeof(array));
     return 0;
 }
 
@@ -93,34 +133,31 @@ static int grow(struct hs_record_types *view, uint64_t count)
     if (count <= view->count) {
         return 0;
     }
-    uint64_t *hashes = realloc(view->block_hashes, count * sizeof(hashes[0]));
-    view->block_hashes = hashes ? hashes : view->block_hashes;
-    uint16_t *type_ids = realloc(view->type_ids, count * sizeof(type_ids[0]));
-    view->type_ids = type_ids ? type_ids : view->type_ids;
-    if (!hashes || !type_ids) {
-        return -ENOMEM;
-    }
-    memset(hashes + view->count, 0, (count - view->count) * sizeof(hashes[0]));
-    memset(type_ids + view->count, 0, (count - view->count) * sizeof(type_ids[0]));
-    view->count = count;
-    return 0;
+    int r = reserve(&view->block_hashes, view->count, count, sizeof(view->block_hashes[0]));
+    r = r == 0 ? reserve(&view->type_ids, view->count, count, sizeof(view->type_ids[0])) : r;
+    r = r == 0 ? reserve(&view->looks, view->count, count, sizeof(view->looks[0])) : r;
+    view->count = r == 0 ? count : view->count;
+    return r;
 }
 
-/* Keeps the types of the blocks whose records are as they were. Those of blocks that have died
- * since an earlier reading stay: the peak may contain them. */
+/* Keeps what was read of the blocks whose records are as they were. What is known of blocks that
+ * have died since an earlier reading stays: the peak may contain them. */
 static int keep(const struct hs_live_records *records, const struct found *found,
                 struct hs_record_types *view)
 {
     int r = grow(view, records->records.count);
     for (size_t i = 0; i < found->count && r == 0; i++) {
-        struct hs_live_record live;
-        uint32_t type_idx = found->blocks[i].type_idx;
-        uint64_t at = found->records[i];
-        if (type_idx > 0 && type_idx < HS_PART_OTHERS &&
-            view_block(records, at, &live) == found->hashes[i]) {
-            view->block_hashes[at] = found->hashes[i];
-            view->type_ids[at] = (uint16_t)type_idx;
+        const struct unread *unread = &found->unread[i];
+        const struct hs_typed_block *block = &found->blocks[i];
+        struct block now;
+        if (!block->is_read || !view_block(records, unread->record, &now) ||
+            now.hash != unread->hash) {
+            continue;
         }
+        view->block_hashes[unread->record] = unread->hash;
+        view->type_ids[unread->record] =
+            block->type_idx < HS_PART_NOT_READ ? (uint16_t)block->type_idx : 0;
+        view->looks[unread->record] = unread->is_young ? HS_TYPE_LOOK_YOUNG : HS_TYPE_LOOK_LAST;
     }
     return r;
 }
@@ -145,21 +182,24 @@ static int set_names(struct hs_typed_records *typed)
 }
 
 static int read_types(pid_t pid, const struct hs_live_records *records, const bool *is_wanted,
-                      uint64_t time_ns_max, struct hs_typed_records *typed)
+                      uint64_t time_ns_max, struct found *found, struct hs_typed_records *typed)
 {
     struct hs_address_space space = { 0 };
-    struct found found = { .count = 0 };
-    int r = list_blocks(records, is_wanted, &typed->view, &found);
+    int r = list_blocks(records, is_wanted, &typed->view, typed->next_record, found);
     r = r == 0 ? hs_address_space_read_places(pid, &space) : r;
-    r = r == 0 ? hs_block_types_read(pid, &space, found.blocks, found.count, time_ns_max,
+    r = r == 0 ? hs_block_types_read(pid, &space, found->blocks, found->count, time_ns_max,
                                      &typed->types)
                : r;
     /* Also after a failure: names may have been added. */
     int names_r = set_names(typed);
     r = r == 0 ? names_r : r;
-    r = r == 0 ? keep(records, &found, &typed->view) : r;
+    r = r == 0 ? keep(records, found, &typed->view) : r;
+    /* Of what was listed and not reached, the next reading lists what is left. */
+    if (r == 0 && typed->types.counts.late_count == 0) {
+        typed->next_record = found->next_record;
+    }
     hs_address_space_deinit(&space);
-    found_deinit(&found);
+    found_deinit(found);
     return r;
 }
 
@@ -169,13 +209,15 @@ int hs_typed_records_read(pid_t pid, const struct hs_region *region, uint64_t ti
     bool is_wanted[HS_REGION_HEAPS] = { false };
     struct hs_live_records records;
     struct hs_region now = *region; /* its counts as of now */
+    uint64_t start_ns = region->header.start_mono_ns, now_ns = hs_clock_ns(CLOCK_MONOTONIC);
+    struct found found = { .now_ms = now_ns > start_ns ? (now_ns - start_ns) / 1000000 : 0 };
     int r = hs_region_refresh(&now);
     if (r < 0) {
         return r;
     }
     r = hs_live_records_open(&now, &records);
     r = r == 0 ? find_heaps(&now, is_wanted) : r;
-    r = r == 0 ? read_types(pid, &records, is_wanted, time_ns_max, typed) : r;
+    r = r == 0 ? read_types(pid, &records, is_wanted, time_ns_max, &found, typed) : r;
     hs_live_records_close(&records);
     if (r == 0) {
         typed->time_mono_ns = hs_clock_ns(CLOCK_MONOTONIC);
@@ -192,6 +234,7 @@ void hs_typed_records_deinit(struct hs_typed_records *typed)
 {
     free(typed->view.block_hashes);
     free(typed->view.type_ids);
+    free(typed->view.looks);
     free(typed->view.names);
     hs_block_types_deinit(&typed->types);
     *typed = (struct hs_typed_records){ .time_mono_ns = 0 };

@@ -25,10 +25,12 @@ struct hs_typed_records {
     struct hs_record_types view; /* its arrays are owned */
     struct hs_block_types types;
     uint64_t time_mono_ns; /* when they were read; 0: never */
+    uint64_t next_record;  /* the next reading begins with this one */
 };
 
 /* Reads the types of blocks of malloc and of Python's objects. `time_ns_max`: of the time that this
- * may take; blocks that are not reached have no type. */
+ * may take. Blocks that are not reached are read next time: a block that was read is not read
+ * again, unless it was just allocated and its memory may not have been filled yet. */
 int hs_typed_records_read(pid_t pid, const struct hs_region *region, uint64_t time_ns_max,
                           struct hs_typed_records *typed);
 /* The types, for a region. NULL: they were never read. */

@@ -24,6 +24,9 @@ enum hs_part_view {
 
 /* In place of a thread, type, scope or age: of all that have no part of their own. */
 #define HS_PART_OTHERS 0xffffU
+/* In place of a type: of blocks whose memory was not read. */
+#define HS_PART_NOT_READ      0xfffeU
+#define HS_PART_NOT_READ_NAME "(not read)"
 
 /* The ages that begin the classes. The youngest class begins at 0. */
 static const uint64_t hs_age_from_ms[] = {
@@ -45,7 +48,7 @@ static inline uint16_t hs_age_class(uint64_t age_ms)
 struct hs_part_key {
     uint32_t stack_id;
     uint16_t thread_id; /* in the region; 0: a thread that the region has no entry for */
-    uint16_t type_id;   /* 0: unknown */
+    uint16_t type_id;   /* 0: unknown; HS_PART_NOT_READ */
     uint16_t age_class;
     uint32_t scope_id; /* of the stack */
 };

@@ -12,6 +12,7 @@
 #include "profile/model/frame_class.h"
 #include "rt/base.h"
 #include "util/cxx_name.h"
+#include "util/human.h"
 #include "util/json.h"
 #include "view/report_parts.h"
 
@@ -119,9 +120,31 @@ static void list_groups(struct listing *listing)
     end_levels(listing, 0);
 }
 
+/* Says how much has no type, whether the rows that say it are among those that are shown or not. */
+static void write_unknown(const struct hs_report *report, const struct hs_part_groups *groups,
+                          struct hs_buf *buf)
+{
+    double unknown = 0, unread = 0, total = hs_report_value(report, &report->total);
+    bool has_types = false;
+    char text[2][HS_HUMAN_BYTES];
+    for (uint32_t i = 0; i < groups->count; i++) {
+        const struct hs_part_group *group = &groups->groups[i];
+        if (groups->by[group->depth] == HS_PART_BY_TYPE) {
+            double value = hs_report_value(report, &group->amount);
+            has_types = true;
+            unknown += hs_part_group_is_unknown(group) ? value : 0;
+            unread += hs_part_group_is_unread(report->profile, group) ? value : 0;
+        }
+    }
+    if (has_types) {
+        hs_buf_printf(buf, "unknown: %s; not read: %s", hs_human_share(text[0], unknown, total),
+                      hs_human_share(text[1], unread, total));
+    }
+}
+
 static void write_heading(struct hs_report *report, const struct hs_part_groups *groups)
 {
-    struct hs_buf title = HS_BUF_INIT;
+    struct hs_buf title = HS_BUF_INIT, share = HS_BUF_INIT;
     hs_buf_printf(&title, "%s by ",
                   report->view == HS_VIEW_PEAK      ? "Memory at the peak"
                   : report->view == HS_VIEW_OBJECTS ? "Live objects"
@@ -129,8 +152,10 @@ static void write_heading(struct hs_report *report, const struct hs_part_groups 
     for (uint32_t i = 0; i < groups->by_count; i++) {
         hs_buf_printf(&title, "%s%s", i > 0 ? ", then by " : "", hs_part_by_names[groups->by[i]]);
     }
-    hs_report_heading(report, hs_buf_text(&title), "");
+    write_unknown(report, groups, &share);
+    hs_report_heading(report, hs_buf_text(&title), hs_buf_text(&share));
     hs_buf_deinit(&title);
+    hs_buf_deinit(&share);
 }
 
 static void write_listing(struct hs_report *report, const struct hs_part_groups *groups,

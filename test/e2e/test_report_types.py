@@ -1,6 +1,8 @@
 """Types of blocks, found in the memory of the program: `report --by type`, and heapscope_parts."""
 
+import itertools
 import os
+import re
 import signal
 import subprocess
 
@@ -73,6 +75,28 @@ def test_sql(dist, heapscope, target, tmp_path):
     it.end()
     done = heapscope("query", "--format", "csv", file, "SELECT sum(count) FROM heapscope_parts WHERE type_name = 'shapes::Diamond' AND view = 'live'")
     assert float(done.stdout.splitlines()[1]) == 50
+
+
+def test_late_blocks(dist, heapscope, target, tmp_path):
+    """A reading of types ends after 15 ms; the next one goes on with what was not read, until all is. What was not read is told apart."""
+    it = Running(dist, tmp_path / "x.pftrace", [target("late_types", "-O2"), 500_000, 1000])
+    files = (tmp_path / f"{i}.pftrace" for i in itertools.count())
+    seen = []
+
+    def look():
+        seen.append(types_of(heapscope, snapshot(heapscope, it.pid, next(files))))
+        return "(not read)" not in seen[-1]
+
+    wait_until(look)
+    assert it.end() == 0
+    assert seen[-1]["Late"]["count"] == 1000
+    assert 500_000 <= seen[-1]["(unknown)"]["count"] < 500_200
+    for types in seen:
+        assert sum(types[name]["count"] for name in ("Late", "(unknown)", "(not read)") if name in types) >= 501_000
+    counts = [types.get("(not read)", {"count": 0})["count"] for types in seen]
+    assert counts == sorted(counts, reverse=True)
+    text = heapscope("report", "--by", "type", "--top", 1, tmp_path / "0.pftrace").stdout
+    assert re.search(r"Live memory by type   unknown: [0-9.<]+ %; not read: [0-9.<]+ %", text)
 
 
 def test_without_types(heapscope, run):

@@ -110,7 +110,7 @@ static const char *type_of_words(struct world *world, const uint64_t *words, siz
                                  uint64_t size_bytes)
 {
     const struct hs_type_memory memory = typed_view(world->memory);
-    struct hs_typed_block block = { TYPED_HEAP_VA + 0x1000, size_bytes, 77 };
+    struct hs_typed_block block = { TYPED_HEAP_VA + 0x1000, size_bytes, 77, false };
     memset(world->memory->heap + 0x1000, 0, 0x400);
     typed_put(world->memory, block.va, words, count);
     assert_int_equal(hs_block_types_find(&memory, &block, 1, 0, &world->types), 0);
@@ -433,7 +433,7 @@ static void test_many(void **state)
         unsigned k = BLOCKS - 1 - i; /* the last one first; some are at the end of a page */
         uint64_t va = TYPED_HEAP_VA + k * 160;
         typed_put(world->memory, va, k % 3 == 0 ? &foo : &bar, k % 3 < 2);
-        blocks[i] = (struct hs_typed_block){ va, 160, 0 };
+        blocks[i] = (struct hs_typed_block){ va, 160, 0, false };
     }
     world->memory->gone_va = TYPED_HEAP_VA + TYPED_PAGE;
     world->memory->read_count = 0;
@@ -468,7 +468,8 @@ static bool read_slowly(void *ctx, uint64_t va, void *ret_bytes, size_t size_byt
     return typed_read(ctx, va, ret_bytes, size_bytes);
 }
 
-/* The time ends while the blocks of one call of read_pieces are looked at. */
+/* The time ends while the blocks of one call of read_pieces are looked at. The next search begins
+ * with those that were not reached. */
 static void test_slow(void **state)
 {
     struct world *world = *state;
@@ -477,11 +478,23 @@ static void test_slow(void **state)
     memory.read = read_slowly;
     for (unsigned i = 0; i < BLOCKS; i++) {
         uint64_t word = world->metas[0] + i * 8; /* all different */
-        blocks[i] = (struct hs_typed_block){ TYPED_HEAP_VA + i * 160, 160, 0 };
+        blocks[i] = (struct hs_typed_block){ TYPED_HEAP_VA + i * 160, 160, 0, false };
         typed_put(world->memory, blocks[i].va, &word, 1);
     }
     assert_int_equal(hs_block_types_find(&memory, blocks, BLOCKS, 200000000, &world->types), 0);
-    assert_true(world->types.counts.late_count > 0 && world->types.counts.late_count < BLOCKS);
+    unsigned late_count = (unsigned)world->types.counts.late_count, first = BLOCKS - late_count;
+    assert_true(late_count > 0 && late_count < BLOCKS);
+    assert_int_equal(world->types.next_va, blocks[first].va);
+    assert_true(blocks[first - 1].is_read && !blocks[first].is_read);
+    assert_int_equal(hs_block_types_find(&memory, blocks, BLOCKS, 200000000, &world->types), 0);
+    assert_true(blocks[first].is_read);
+    world->types.next_va = UINT64_MAX;
+    memory.read = typed_read;
+    assert_int_equal(hs_block_types_find(&memory, blocks, BLOCKS, 0, &world->types), 0);
+    assert_int_equal(world->types.next_va, 0);
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        assert_true(blocks[i].is_read);
+    }
 }
 
 /* A head that ends on the next page, which is gone; blocks at impossible addresses. */
@@ -492,12 +505,12 @@ static void test_edges(void **state)
     uint64_t foo = put_vtable(world, 0, put_info(world, world->metas[INFO_CLASS], "3Foo", 0));
     uint64_t va = TYPED_HEAP_VA + TYPED_PAGE - 8;
     struct hs_typed_block blocks[] = {
-        { UINT64_MAX - 3, 100, 0 },
-        { va, 100, 0 },
-        { va, 100, 0 },
-        { 0, 100, 0 },
-        { TYPED_HEAP_VA + 1, 4, 0 },
-        { UINT64_MAX, UINT64_MAX, 0 },
+        { UINT64_MAX - 3, 100, 0, false },
+        { va, 100, 0, false },
+        { va, 100, 0, false },
+        { 0, 100, 0, false },
+        { TYPED_HEAP_VA + 1, 4, 0, false },
+        { UINT64_MAX, UINT64_MAX, 0, false },
     };
     typed_put(world->memory, va, &foo, 1);
     world->memory->gone_va = va + 8;

@@ -175,7 +175,7 @@ static void test_symbols(void **state)
     struct hs_type_symbol symbol;
     uint64_t word = va_of(&vtable[2]);
     struct hs_block_types types = { 0 };
-    struct hs_typed_block block = { va_of(&word), sizeof(word), 0 };
+    struct hs_typed_block block = { va_of(&word), sizeof(word), 0, false };
     (void)state;
     open_memory(&fixture);
     assert_true(fixture.memory.find_symbol(fixture.memory.ctx, va_of(&vtable[1]), &symbol));

@@ -101,20 +101,29 @@ static bool *find_used(const struct hs_snapshot *snap)
     return is_used;
 }
 
+static int name_type(struct hs_snapshot *snap, uint32_t id, const char *name)
+{
+    struct hs_snap_type *type = &snap->types[snap->type_count];
+    *type = (struct hs_snap_type){ (uint16_t)id, strdup(name) };
+    if (!type->name) {
+        return -ENOMEM;
+    }
+    snap->type_count++;
+    return 0;
+}
+
 static int name_types(const struct hs_record_types *types, struct hs_snapshot *snap)
 {
     bool *is_used = find_used(snap);
-    uint32_t end = types->name_count < HS_PART_OTHERS ? types->name_count : HS_PART_OTHERS;
+    uint32_t end = types->name_count < HS_PART_NOT_READ ? types->name_count : HS_PART_NOT_READ;
     snap->has_types = true;
     snap->types = is_used ? calloc((size_t)end + 1, sizeof(snap->types[0])) : NULL;
     int r = snap->types ? 0 : -ENOMEM;
     for (uint32_t id = 1; id < end && r == 0; id++) {
-        if (is_used[id]) {
-            struct hs_snap_type *type = &snap->types[snap->type_count];
-            *type = (struct hs_snap_type){ (uint16_t)id, strdup(types->names[id]) };
-            r = type->name ? 0 : -ENOMEM;
-            snap->type_count += r == 0;
-        }
+        r = is_used[id] ? name_type(snap, id, types->names[id]) : 0;
+    }
+    if (r == 0 && is_used[HS_PART_NOT_READ]) {
+        r = name_type(snap, HS_PART_NOT_READ, HS_PART_NOT_READ_NAME);
     }
     free(is_used);
     return r;

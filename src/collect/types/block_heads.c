@@ -16,7 +16,26 @@
 
 static_assert(PAGE_BYTES + HEAD_BYTES == HS_TYPE_PIECE_BYTES, "a piece has room for its heads");
 
-int hs_block_heads_init(const struct hs_typed_block *blocks, size_t count,
+/* Puts what is before the page of `first_va` behind all others. */
+static int rotate(struct hs_block_heads *heads, uint64_t first_va)
+{
+    size_t before = 0, after;
+    while (before < heads->count && heads->order[before].key / PAGE_BYTES < first_va / PAGE_BYTES) {
+        before++;
+    }
+    after = heads->count - before;
+    struct hs_pair *moved = before > 0 && after > 0 ? malloc(before * sizeof(*moved)) : NULL;
+    if (!moved) {
+        return before > 0 && after > 0 ? -ENOMEM : 0;
+    }
+    memcpy(moved, heads->order, before * sizeof(*moved));
+    memmove(heads->order, heads->order + before, after * sizeof(*moved));
+    memcpy(heads->order + after, moved, before * sizeof(*moved));
+    free(moved);
+    return 0;
+}
+
+int hs_block_heads_init(const struct hs_typed_block *blocks, size_t count, uint64_t first_va,
                         struct hs_block_heads *ret_heads)
 {
     struct hs_block_heads heads = {
@@ -32,6 +51,7 @@ int hs_block_heads_init(const struct hs_typed_block *blocks, size_t count,
         is_sorted &= i == 0 || blocks[i - 1].va <= blocks[i].va;
     }
     r = r == 0 && !is_sorted ? hs_sort_pairs(heads.order, count) : r;
+    r = r == 0 ? rotate(&heads, first_va) : r;
     if (r < 0) {
         hs_block_heads_deinit(&heads);
         return r;

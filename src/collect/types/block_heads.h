@@ -36,8 +36,9 @@ struct hs_block_heads {
     uint8_t *bytes; /* of the pieces, one behind the other */
 };
 
-/* `blocks` must outlive the heads. */
-int hs_block_heads_init(const struct hs_typed_block *blocks, size_t count,
+/* `blocks` must outlive the heads. The order begins with the first block in the page of `first_va`
+ * or behind it; those before that page come last. */
+int hs_block_heads_init(const struct hs_typed_block *blocks, size_t count, uint64_t first_va,
                         struct hs_block_heads *ret_heads);
 void hs_block_heads_deinit(struct hs_block_heads *heads);
 

@@ -127,6 +127,7 @@ static int take_block(struct search *search, size_t i)
     /* A block without a whole word cannot have a type. */
     bool is_unreadable = word_count == 0 && block->size_bytes >= WORD_BYTES;
     block->type_idx = type_idx;
+    block->is_read = !is_unreadable;
     counts->named_count += type_idx != 0;
     counts->unreadable_count += is_unreadable;
     counts->unknown_count += type_idx == 0 && !is_unreadable;
@@ -136,6 +137,7 @@ static int take_block(struct search *search, size_t i)
 static int take_blocks(struct search *search, uint64_t end_ns)
 {
     struct hs_block_heads *heads = &search->heads;
+    size_t late_idx = heads->next; /* in their order: the first one that is not reached in time */
     int r = 0;
     while (r == 0 && hs_clock_ns(CLOCK_MONOTONIC) < end_ns &&
            hs_block_heads_next(heads, search->memory)) {
@@ -145,9 +147,20 @@ static int take_blocks(struct search *search, uint64_t end_ns)
             for (size_t i = piece->first_idx; i < piece->end_idx && r == 0 && !is_late; i++) {
                 r = take_block(search, i);
             }
+            late_idx = is_late ? late_idx : piece->end_idx;
         }
     }
+    search->types->next_va = late_idx < heads->count ? heads->order[late_idx].key : 0;
     return r;
+}
+
+/* When the search is to end. It has half of the time for reading, however long it took to sort the
+ * blocks: otherwise no search would get anywhere. */
+static uint64_t end_of(uint64_t start_ns, uint64_t time_ns_max)
+{
+    uint64_t end_ns = start_ns + time_ns_max;
+    uint64_t half_end_ns = hs_clock_ns(CLOCK_MONOTONIC) + time_ns_max / 2;
+    return time_ns_max == 0 ? UINT64_MAX : end_ns > half_end_ns ? end_ns : half_end_ns;
 }
 
 int hs_block_types_find(const struct hs_type_memory *memory, struct hs_typed_block *blocks,
@@ -156,18 +169,19 @@ int hs_block_types_find(const struct hs_type_memory *memory, struct hs_typed_blo
     struct search search = { .memory = memory, .blocks = blocks, .types = types };
     struct hs_block_type_counts *counts = &types->counts;
     uint64_t start_cpu_ns = hs_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    uint64_t end_ns = time_ns_max > 0 ? hs_clock_ns(CLOCK_MONOTONIC) + time_ns_max : UINT64_MAX;
+    uint64_t start_ns = hs_clock_ns(CLOCK_MONOTONIC);
     *counts = (struct hs_block_type_counts){ .looked_count = count };
     for (size_t i = 0; i < count; i++) {
         blocks[i].type_idx = 0;
+        blocks[i].is_read = false;
     }
-    int r = hs_block_heads_init(blocks, count, &search.heads);
+    int r = hs_block_heads_init(blocks, count, types->next_va, &search.heads);
     if (r < 0) {
         return r;
     }
     hs_vtable_types_init(&search.vtables, memory, &types->names);
     hs_python_types_init(&search.python, memory, &types->names);
-    r = take_blocks(&search, end_ns);
+    r = take_blocks(&search, end_of(start_ns, time_ns_max));
     hs_python_types_deinit(&search.python);
     hs_vtable_types_deinit(&search.vtables);
     hs_block_heads_deinit(&search.heads);

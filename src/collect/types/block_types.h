@@ -27,6 +27,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -39,6 +40,7 @@ struct hs_typed_block {
     uint64_t va;
     uint64_t size_bytes; /* as the program asked for it */
     uint32_t type_idx;   /* 0: unknown */
+    bool is_read;        /* its memory was read, or is too short for a type */
 };
 
 /* Of the last search. */
@@ -46,7 +48,7 @@ struct hs_block_type_counts {
     uint64_t looked_count;
     uint64_t named_count;
     uint64_t unknown_count;
-    uint64_t unreadable_count; /* not resident, or gone */
+    uint64_t unreadable_count; /* not resident, or gone; is_read is false, as of those below */
     uint64_t late_count;       /* not reached in time */
     uint64_t cpu_ns;
 };
@@ -54,13 +56,15 @@ struct hs_block_type_counts {
 struct hs_block_types {
     struct hs_type_names names; /* of all searches */
     struct hs_block_type_counts counts;
+    uint64_t next_va; /* where the next search begins: the last one ran out of time there */
 };
 
 /* Frees the names. A struct of zeros has none. */
 void hs_block_types_deinit(struct hs_block_types *types);
 
-/* Fills in type_idx of all blocks of a process, which are in any order; best in that of their
- * addresses. `time_ns_max`: after that time, the rest is left out; 0: never. */
+/* Fills in type_idx and is_read of all blocks of a process, which are in any order; best in that of
+ * their addresses. `time_ns_max`: after that time, the rest is left out, and the next search begins
+ * with it; 0: never. */
 int hs_block_types_read(pid_t pid, const struct hs_address_space *space,
                         struct hs_typed_block *blocks, size_t count, uint64_t time_ns_max,
                         struct hs_block_types *types);

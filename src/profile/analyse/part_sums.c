@@ -384,6 +384,17 @@ void hs_part_group_write_thread(const struct hs_profile *p, const struct hs_part
     }
 }
 
+bool hs_part_group_is_unknown(const struct hs_part_group *group)
+{
+    return group->key == 0;
+}
+
+bool hs_part_group_is_unread(const struct hs_profile *p, const struct hs_part_group *group)
+{
+    return group->key != KEY_OTHERS && group->key != 0 &&
+           strcmp(hs_profile_string(p, (uint32_t)group->key), HS_PART_NOT_READ_NAME) == 0;
+}
+
 void hs_part_group_write(const struct hs_profile *p, enum hs_part_by by,
                          const struct hs_part_group *group, struct hs_buf *buf)
 {

@@ -85,6 +85,10 @@ static inline uint32_t hs_part_group_node(const struct hs_part_group *group)
     return (uint32_t)group->key;
 }
 
+/* Of a group by type: is it of blocks without a type, or of blocks whose memory was not read? */
+bool hs_part_group_is_unknown(const struct hs_part_group *group);
+bool hs_part_group_is_unread(const struct hs_profile *p, const struct hs_part_group *group);
+
 /* Writes what a group is of, except for a group by stack: "worker (tid 4711)", "1 s to 10 s". */
 void hs_part_group_write(const struct hs_profile *p, enum hs_part_by by,
                          const struct hs_part_group *group, struct hs_buf *buf);
