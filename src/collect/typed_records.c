@@ -16,6 +16,10 @@
 
 /* How many blocks are read at most at one time: more than can be read in the time that there is. */
 #define BLOCKS_MAX (UINT64_C(1) << 17)
+/* Of these, so many of stacks whose blocks have had no types. */
+#define UNTYPED_MAX (UINT64_C(1) << 13)
+/* How many records are looked at, at one time. */
+#define RECORDS_MAX (UINT64_C(1) << 19)
 /* A younger block may not have been filled yet by the thread that allocated it. */
 #define YOUNG_MS 100U
 
@@ -28,9 +32,10 @@ struct unread {
 struct found {
     struct hs_typed_block *blocks;
     struct unread *unread; /* the same blocks */
-    size_t count;
+    size_t count, room;
+    size_t untyped_count; /* of stacks whose blocks have had no types */
     uint64_t now_ms;      /* since the recording began, as birth_ms */
-    uint64_t next_record; /* behind those that were listed */
+    uint64_t next_record; /* the first that is not listed for lack of room */
 };
 
 /* What a record says of a live block. */
@@ -75,14 +80,31 @@ static bool view_block(const struct hs_live_records *records, uint64_t i, struct
     return hs_load_relaxed(&record->word) == ret_block->live.word;
 }
 
-static void list_block(const struct hs_live_records *records, uint64_t i, const bool *is_wanted,
-                       const struct hs_record_types *known, struct found *found)
+/* NULL: no block of the stack was read. */
+static struct hs_stack_types *stack_of(const struct hs_typed_records *typed, uint32_t stack_id)
+{
+    return stack_id < typed->stack_count ? &typed->stacks[stack_id] : NULL;
+}
+
+static bool is_untyped(const struct hs_typed_records *typed, uint32_t stack_id)
+{
+    const struct hs_stack_types *stack = stack_of(typed, stack_id);
+    return stack && !stack->has_type && stack->untyped_count >= HS_STACK_UNTYPED_MIN;
+}
+
+/* Lists the block of a record, if it is to be read. False: there is no room for it. */
+static bool list_block(const struct hs_live_records *records, uint64_t i, const bool *is_wanted,
+                       const struct hs_typed_records *typed, struct found *found)
 {
     struct block block;
     if (!view_block(records, i, &block) ||
-        hs_record_type_look(known, i, block.hash, false) == HS_TYPE_LOOK_LAST ||
+        hs_record_type_look(&typed->view, i, block.hash, false) == HS_TYPE_LOOK_LAST ||
         !is_wanted[hs_live_records_heap_of(records, block.live.stack_id)]) {
-        return;
+        return true;
+    }
+    bool is_of_untyped = is_untyped(typed, block.live.stack_id);
+    if (found->count >= found->room || (is_of_untyped && found->untyped_count >= UNTYPED_MAX)) {
+        return false;
     }
     found->unread[found->count] = (struct unread){
         .record = i,
@@ -91,25 +113,32 @@ static void list_block(const struct hs_live_records *records, uint64_t i, const 
     };
     found->blocks[found->count++] =
         (struct hs_typed_block){ .va = block.live.va, .size_bytes = block.live.size_bytes };
+    found->untyped_count += is_of_untyped;
+    return true;
 }
 
-/* Lists blocks that are to be read, from record `first` on, and then those before it. */
+/* Lists blocks that are to be read, from the record on where the last reading has stopped. */
 static int list_blocks(const struct hs_live_records *records, const bool *is_wanted,
-                       const struct hs_record_types *known, uint64_t first, struct found *found)
+                       const struct hs_typed_records *typed, struct found *found)
 {
-    uint64_t count = records->records.count, listed = 0;
-    size_t room = count < BLOCKS_MAX ? count : BLOCKS_MAX;
-    found->blocks = malloc((room + 1) * sizeof(found->blocks[0]));
-    found->unread = malloc((room + 1) * sizeof(found->unread[0]));
+    uint64_t count = records->records.count,
+             i = typed->next_record < count ? typed->next_record : 0;
+    uint64_t left = count < RECORDS_MAX ? count : RECORDS_MAX;
+    bool is_full = false; /* for at least one of the blocks */
+    found->room = count < BLOCKS_MAX ? count : BLOCKS_MAX;
+    found->blocks = malloc((found->room + 1) * sizeof(found->blocks[0]));
+    found->unread = malloc((found->room + 1) * sizeof(found->unread[0]));
     if (!found->blocks || !found->unread) {
         return -ENOMEM;
     }
-    first = first < count ? first : 0;
-    for (; listed < count && found->count < room; listed++) {
-        uint64_t i = first + listed;
-        list_block(records, i < count ? i : i - count, is_wanted, known, found);
+    for (; left > 0 && found->count < found->room; left--) {
+        if (!list_block(records, i, is_wanted, typed, found) && !is_full) {
+            found->next_record = i;
+            is_full = true;
+        }
+        i = i + 1 < count ? i + 1 : 0;
     }
-    found->next_record = first + listed < count ? first + listed : first + listed - count;
+    found->next_record = is_full ? found->next_record : i;
     return 0;
 }
 
@@ -128,7 +157,7 @@ static int reserve(void *array_address, uint64_t had, uint64_t count, size_t ele
 }
 
 /* Makes room for the types of all records; those that are known stay. */
-static int grow(struct hs_record_types *view, uint64_t count)
+static int grow_view(struct hs_record_types *view, uint64_t count)
 {
     if (count <= view->count) {
         return 0;
@@ -140,12 +169,33 @@ static int grow(struct hs_record_types *view, uint64_t count)
     return r;
 }
 
+static int grow_stacks(struct hs_typed_records *typed, uint64_t count)
+{
+    int r = count > typed->stack_count
+                ? reserve(&typed->stacks, typed->stack_count, count, sizeof(typed->stacks[0]))
+                : 0;
+    typed->stack_count = r == 0 && count > typed->stack_count ? count : typed->stack_count;
+    return r;
+}
+
+static void count_type(struct hs_typed_records *typed, uint32_t stack_id, bool has_type)
+{
+    struct hs_stack_types *stack = stack_of(typed, stack_id);
+    if (stack && has_type) {
+        stack->has_type = true;
+    } else if (stack && stack->untyped_count < HS_STACK_UNTYPED_MIN) {
+        stack->untyped_count++;
+    }
+}
+
 /* Keeps what was read of the blocks whose records are as they were. What is known of blocks that
  * have died since an earlier reading stays: the peak may contain them. */
 static int keep(const struct hs_live_records *records, const struct found *found,
-                struct hs_record_types *view)
+                struct hs_typed_records *typed)
 {
-    int r = grow(view, records->records.count);
+    struct hs_record_types *view = &typed->view;
+    int r = grow_view(view, records->records.count);
+    r = r == 0 ? grow_stacks(typed, records->stacks.count) : r;
     for (size_t i = 0; i < found->count && r == 0; i++) {
         const struct unread *unread = &found->unread[i];
         const struct hs_typed_block *block = &found->blocks[i];
@@ -154,10 +204,13 @@ static int keep(const struct hs_live_records *records, const struct found *found
             now.hash != unread->hash) {
             continue;
         }
+        bool has_type = block->type_idx > 0 && block->type_idx < HS_PART_NOT_READ;
         view->block_hashes[unread->record] = unread->hash;
-        view->type_ids[unread->record] =
-            block->type_idx < HS_PART_NOT_READ ? (uint16_t)block->type_idx : 0;
+        view->type_ids[unread->record] = has_type ? (uint16_t)block->type_idx : 0;
         view->looks[unread->record] = unread->is_young ? HS_TYPE_LOOK_YOUNG : HS_TYPE_LOOK_LAST;
+        if (has_type || !unread->is_young) {
+            count_type(typed, now.live.stack_id, has_type);
+        }
     }
     return r;
 }
@@ -185,7 +238,7 @@ static int read_types(pid_t pid, const struct hs_live_records *records, const bo
                       uint64_t time_ns_max, struct found *found, struct hs_typed_records *typed)
 {
     struct hs_address_space space = { 0 };
-    int r = list_blocks(records, is_wanted, &typed->view, typed->next_record, found);
+    int r = list_blocks(records, is_wanted, typed, found);
     r = r == 0 ? hs_address_space_read_places(pid, &space) : r;
     r = r == 0 ? hs_block_types_read(pid, &space, found->blocks, found->count, time_ns_max,
                                      &typed->types)
@@ -193,7 +246,7 @@ static int read_types(pid_t pid, const struct hs_live_records *records, const bo
     /* Also after a failure: names may have been added. */
     int names_r = set_names(typed);
     r = r == 0 ? names_r : r;
-    r = r == 0 ? keep(records, found, &typed->view) : r;
+    r = r == 0 ? keep(records, found, typed) : r;
     /* Of what was listed and not reached, the next reading lists what is left. */
     if (r == 0 && typed->types.counts.late_count == 0) {
         typed->next_record = found->next_record;
@@ -236,6 +289,7 @@ void hs_typed_records_deinit(struct hs_typed_records *typed)
     free(typed->view.type_ids);
     free(typed->view.looks);
     free(typed->view.names);
+    free(typed->stacks);
     hs_block_types_deinit(&typed->types);
     *typed = (struct hs_typed_records){ .time_mono_ns = 0 };
 }

@@ -20,7 +20,7 @@ static_assert(PAGE_BYTES + HEAD_BYTES == HS_TYPE_PIECE_BYTES, "a piece has room 
 static int rotate(struct hs_block_heads *heads, uint64_t first_va)
 {
     size_t before = 0, after;
-    while (before < heads->count && heads->order[before].key / PAGE_BYTES < first_va / PAGE_BYTES) {
+    while (before < heads->count && heads->order[before].key < first_va / PAGE_BYTES) {
         before++;
     }
     after = heads->count - before;
@@ -47,8 +47,8 @@ int hs_block_heads_init(const struct hs_typed_block *blocks, size_t count, uint6
     bool is_sorted = true;
     int r = heads.order && heads.bytes ? 0 : -ENOMEM;
     for (size_t i = 0; i < count && r == 0; i++) {
-        heads.order[i] = (struct hs_pair){ .key = blocks[i].va, .value = i };
-        is_sorted &= i == 0 || blocks[i - 1].va <= blocks[i].va;
+        heads.order[i] = (struct hs_pair){ .key = blocks[i].va / PAGE_BYTES, .value = i };
+        is_sorted &= i == 0 || heads.order[i - 1].key <= heads.order[i].key;
     }
     r = r == 0 && !is_sorted ? hs_sort_pairs(heads.order, count) : r;
     r = r == 0 ? rotate(&heads, first_va) : r;
@@ -76,18 +76,21 @@ static uint64_t head_bytes(const struct hs_typed_block *block)
 /* The heads that begin in one page. */
 static void make_piece(struct hs_block_heads *heads, struct hs_type_piece *ret_piece)
 {
-    uint64_t va = heads->order[heads->next].key, end_va = va;
     size_t first_idx = heads->next;
-    while (heads->next < heads->count &&
-           heads->order[heads->next].key / PAGE_BYTES == va / PAGE_BYTES) {
-        const struct hs_pair *pair = &heads->order[heads->next++];
-        uint64_t bytes = head_bytes(&heads->blocks[pair->value]);
-        end_va = bytes > 0 && pair->key + bytes > end_va ? pair->key + bytes : end_va;
+    uint64_t page = heads->order[first_idx].key, start_va = UINT64_MAX, end_va = 0;
+    for (; heads->next < heads->count && heads->order[heads->next].key == page; heads->next++) {
+        const struct hs_typed_block *block = &heads->blocks[heads->order[heads->next].value];
+        uint64_t bytes = head_bytes(block);
+        start_va = bytes > 0 && block->va < start_va ? block->va : start_va;
+        end_va = bytes > 0 && block->va + bytes > end_va ? block->va + bytes : end_va;
     }
-    HS_ASSERT(end_va - va <= HS_TYPE_PIECE_BYTES && heads->next > first_idx);
+    /* All may be too short for a word. */
+    start_va = end_va > 0 ? start_va : page * PAGE_BYTES;
+    end_va = end_va > 0 ? end_va : start_va;
+    HS_ASSERT(end_va - start_va <= HS_TYPE_PIECE_BYTES && heads->next > first_idx);
     *ret_piece = (struct hs_type_piece){
-        .va = va,
-        .size_bytes = (uint32_t)(end_va - va),
+        .va = start_va,
+        .size_bytes = (uint32_t)(end_va - start_va),
         .first_idx = first_idx,
         .end_idx = heads->next,
     };
@@ -109,10 +112,12 @@ unsigned hs_block_heads_words(const struct hs_block_heads *heads, size_t piece, 
                               uint64_t ret_words[HS_BLOCK_HEAD_WORDS], size_t *ret_block)
 {
     const struct hs_type_piece *from = &heads->pieces[piece];
-    uint64_t off = heads->order[i].key - from->va;
+    uint64_t va = hs_block_heads_va(heads, i);
+    uint64_t off =
+        va >= from->va && va - from->va < from->read_bytes ? va - from->va : from->read_bytes;
     *ret_block = (size_t)heads->order[i].value;
     uint64_t bytes = head_bytes(&heads->blocks[*ret_block]);
-    uint64_t there_bytes = off < from->read_bytes ? from->read_bytes - off : 0;
+    uint64_t there_bytes = from->read_bytes - off;
     bytes = bytes < there_bytes ? bytes : there_bytes & ~(uint64_t)(WORD_BYTES - 1);
     memcpy(ret_words, heads->bytes + piece * HS_TYPE_PIECE_BYTES + off, bytes);
     return (unsigned)(bytes / WORD_BYTES);

@@ -29,7 +29,7 @@
 
 struct hs_block_heads {
     const struct hs_typed_block *blocks;
-    struct hs_pair *order; /* address and index of each block, in the order of the addresses */
+    struct hs_pair *order; /* page and index of each block, in the order of the pages */
     size_t count, next;
     struct hs_type_piece pieces[HS_TYPE_PIECES_MAX];
     size_t piece_count;
@@ -44,6 +44,12 @@ void hs_block_heads_deinit(struct hs_block_heads *heads);
 
 /* Reads the next pieces. False: there are none left. */
 bool hs_block_heads_next(struct hs_block_heads *heads, const struct hs_type_memory *memory);
+
+/* The address of the block at `i` in the order. */
+static inline uint64_t hs_block_heads_va(const struct hs_block_heads *heads, size_t i)
+{
+    return heads->blocks[heads->order[i].value].va;
+}
 
 /* Copies the first words of the block at `i` in the order, which begins in piece `piece`; words
  * behind the end of the block are left out. Returns how many could be read. `ret_block`: its index

@@ -150,7 +150,7 @@ static int take_blocks(struct search *search, uint64_t end_ns)
             late_idx = is_late ? late_idx : piece->end_idx;
         }
     }
-    search->types->next_va = late_idx < heads->count ? heads->order[late_idx].key : 0;
+    search->types->next_va = late_idx < heads->count ? hs_block_heads_va(heads, late_idx) : 0;
     return r;
 }
 

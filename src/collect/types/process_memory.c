@@ -344,7 +344,12 @@ int hs_process_memory_open(pid_t pid, const struct hs_address_space *space,
         return r;
     }
     for (size_t i = 0; i < space->count; i++) {
-        ret_process->places[i] = (uint8_t)place_of(space, &space->items[i]);
+        const struct hs_mapping *mapping = &space->items[i];
+        enum hs_type_place place = place_of(space, mapping);
+        ret_process->places[i] = (uint8_t)place;
+        if (hs_type_place_is_constant(place)) {
+            hs_type_chunks_add(&ret_process->constants, mapping->start_va, mapping->end_va);
+        }
     }
     return 0;
 }
@@ -368,6 +373,7 @@ void hs_process_memory_view(struct hs_process_memory *process, struct hs_type_me
 {
     *ret_memory = (struct hs_type_memory){
         .ctx = process,
+        .constants = &process->constants,
         .place = place,
         .read = read_bytes,
         .read_pieces = read_pieces,

@@ -51,6 +51,7 @@ struct hs_process_memory {
     pid_t pid;
     const struct hs_address_space *space;
     uint8_t *places; /* enum hs_type_place of each mapping */
+    struct hs_type_chunks constants;
     const struct hs_mapping *last;
     struct hs_remote_window window;
     int pagemap_fd;

@@ -110,7 +110,7 @@ static int look(struct hs_python_types *python, uint64_t va, struct hs_python_ty
     return hs_type_names_put(python->names, HS_TYPE_PYTHON, name, &type->type_idx);
 }
 
-static int find_type(struct hs_python_types *python, uint64_t va, struct hs_python_type *ret_type)
+static int find_seen(struct hs_python_types *python, uint64_t va, struct hs_python_type *ret_type)
 {
     struct hs_python_type *type, found = { 0 };
     struct hs_intern_key key = hs_intern_mix((struct hs_intern_key){ 0 }, va);
@@ -129,6 +129,18 @@ static int find_type(struct hs_python_types *python, uint64_t va, struct hs_pyth
         *type = found;
         *ret_type = found;
     }
+    return r;
+}
+
+static int find_type(struct hs_python_types *python, uint64_t va, struct hs_python_type *ret_type)
+{
+    struct hs_python_recent *recent = &python->recent[va / 64 % HS_PYTHON_RECENT];
+    if (va != 0 && recent->va == va) {
+        *ret_type = recent->type;
+        return 0;
+    }
+    int r = find_seen(python, va, ret_type);
+    *recent = (struct hs_python_recent){ r == 0 ? va : 0, *ret_type };
     return r;
 }
 

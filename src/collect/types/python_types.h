@@ -34,12 +34,21 @@ struct hs_python_type {
     uint64_t object_bytes; /* that an object has at least, without the words before it */
 };
 
+/* So many addresses that were seen are found without a search. */
+#define HS_PYTHON_RECENT 256U
+
+struct hs_python_recent {
+    uint64_t va;
+    struct hs_python_type type;
+};
+
 struct hs_python_types {
     const struct hs_type_memory *memory;
     struct hs_type_names *names;
     uint64_t root_va; /* PyType_Type; 0: the process has none that is known */
     struct hs_intern_array seen;
     struct hs_python_type *types; /* of each address that was seen */
+    struct hs_python_recent recent[HS_PYTHON_RECENT];
 };
 
 /* Looks for PyType_Type. `memory` and `names` must outlive the table. */

@@ -16,7 +16,7 @@
 /* The highest address of a program, on every processor that heapscope knows, is below. */
 #define HS_TYPE_VA_MAX (UINT64_C(1) << 56)
 /* How many pieces are read at once at most. */
-#define HS_TYPE_PIECES_MAX 256U
+#define HS_TYPE_PIECES_MAX 64U
 /* The length of a piece at most: a page, and the head of a block that begins at its end. */
 #define HS_TYPE_PIECE_BYTES 4144U
 
@@ -43,8 +43,41 @@ struct hs_type_piece {
     size_t first_idx, end_idx;
 };
 
+/*
+ * Which parts of the address space may have constants of modules. Most words of blocks are no
+ * addresses of constants, and are recognized here without a search in the mappings.
+ */
+#define HS_TYPE_CHUNK_BYTES (UINT64_C(2) << 20)
+#define HS_TYPE_CHUNKS      65536U
+
+struct hs_type_chunks {
+    uint64_t bits[HS_TYPE_CHUNKS / 64]; /* several chunks of the address space share a bit */
+};
+
+static inline unsigned hs_type_chunk(uint64_t va)
+{
+    uint64_t chunk = va / HS_TYPE_CHUNK_BYTES;
+    return (unsigned)((chunk ^ chunk >> 16) % HS_TYPE_CHUNKS);
+}
+
+static inline void hs_type_chunks_add(struct hs_type_chunks *chunks, uint64_t start_va,
+                                      uint64_t end_va)
+{
+    uint64_t va = start_va - start_va % HS_TYPE_CHUNK_BYTES;
+    for (unsigned i = 0; va < end_va && i < HS_TYPE_CHUNKS; i++, va += HS_TYPE_CHUNK_BYTES) {
+        chunks->bits[hs_type_chunk(va) / 64] |= UINT64_C(1) << hs_type_chunk(va) % 64;
+    }
+}
+
+/* False: there is no constant at `va`. */
+static inline bool hs_type_chunks_may_have(const struct hs_type_chunks *chunks, uint64_t va)
+{
+    return (chunks->bits[hs_type_chunk(va) / 64] >> hs_type_chunk(va) % 64 & 1) != 0;
+}
+
 struct hs_type_memory {
     void *ctx;
+    const struct hs_type_chunks *constants; /* NULL: they may be anywhere */
     enum hs_type_place (*place)(void *ctx, uint64_t va);
     /* Reads all of `size_bytes`, or returns false. */
     bool (*read)(void *ctx, uint64_t va, void *ret_bytes, size_t size_bytes);

@@ -51,7 +51,9 @@ void hs_vtable_types_deinit(struct hs_vtable_types *vtables)
 
 static bool is_constant(const struct hs_vtable_types *vtables, uint64_t va)
 {
+    const struct hs_type_chunks *constants = vtables->memory->constants;
     return va >= 2 * WORD_BYTES && va < HS_TYPE_VA_MAX && va % WORD_BYTES == 0 &&
+           (!constants || hs_type_chunks_may_have(constants, va)) &&
            hs_type_place_is_constant(vtables->memory->place(vtables->memory->ctx, va));
 }
 
@@ -265,17 +267,13 @@ static int look(struct hs_vtable_types *vtables, uint64_t vtable_va, struct hs_v
                         : name_by_symbol(vtables, vtable_va, type);
 }
 
-int hs_vtable_types_find(struct hs_vtable_types *vtables, uint64_t va,
-                         struct hs_vtable_type *ret_type)
+static int find_seen(struct hs_vtable_types *vtables, uint64_t va, struct hs_vtable_type *ret_type)
 {
     struct hs_vtable_type *type;
     struct hs_vtable_type found = { 0 };
     struct hs_intern_key key = hs_intern_mix((struct hs_intern_key){ 0 }, va);
     bool is_new;
     *ret_type = found;
-    if (!is_constant(vtables, va)) {
-        return 0;
-    }
     type = hs_intern_elem(&vtables->seen, vtables->types, sizeof(*type), key);
     if (type || vtables->seen.ids.count >= SEEN_MAX) {
         *ret_type = type ? *type : found;
@@ -288,6 +286,21 @@ int hs_vtable_types_find(struct hs_vtable_types *vtables, uint64_t va,
     if (r == 0) {
         *type = found;
         *ret_type = found;
+    }
+    return r;
+}
+
+int hs_vtable_types_find(struct hs_vtable_types *vtables, uint64_t va,
+                         struct hs_vtable_type *ret_type)
+{
+    struct hs_vtable_recent *recent = &vtables->recent[va / WORD_BYTES % HS_VTABLE_RECENT];
+    int r = 0;
+    *ret_type = (struct hs_vtable_type){ 0 };
+    if (va != 0 && recent->va == va) {
+        *ret_type = recent->type;
+    } else if (is_constant(vtables, va)) {
+        r = find_seen(vtables, va, ret_type);
+        *recent = (struct hs_vtable_recent){ r == 0 ? va : 0, *ret_type };
     }
     return r;
 }

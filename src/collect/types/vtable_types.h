@@ -51,11 +51,20 @@ struct hs_vtable_type {
     bool has_rtti;     /* named by its type_info, not by its symbol alone */
 };
 
+/* So many addresses that were seen are found without a search. */
+#define HS_VTABLE_RECENT 256U
+
+struct hs_vtable_recent {
+    uint64_t va;
+    struct hs_vtable_type type;
+};
+
 struct hs_vtable_types {
     const struct hs_type_memory *memory;
     struct hs_type_names *names;
     struct hs_intern_array seen;
     struct hs_vtable_type *types; /* of each address that was seen */
+    struct hs_vtable_recent recent[HS_VTABLE_RECENT];
     struct hs_vtable_meta metas[HS_VTABLE_META_MAX];
     unsigned meta_count;
 };
