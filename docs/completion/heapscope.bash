@@ -121,19 +121,19 @@ _heapscope()
         run)
             options+=' --interval --output --quiet --dump-every --dump-phase --dump-at-max --dump-above --dump-on-usr1'
             options+=' --heaps --all-heaps --exclude-heaps --duration --only --no-follow --no-symbolize --no-compress --top --'
-            options+=' --counters --smaps --system-stats'
+            options+=' --counters --smaps --no-types --system-stats'
             options+=' --max-overhead --max-memory --max-cpu-secs --shmem-size --block-client --no-block-client'
             ;;
         attach)
             options+=' --name --interval --output --duration --quiet --dump-every --dump-phase --dump-at-max'
             options+=' --heaps --all-heaps --exclude-heaps --dump-above --allocator --children --no-follow --no-symbolize --no-compress --top'
-            options+=' --counters --smaps --system-stats'
+            options+=' --counters --smaps --no-types --system-stats'
             options+=' --max-overhead --max-memory --max-cpu-secs --shmem-size --block-client --no-block-client'
             ;;
         record)
             options+=' --interval --duration --name --pid --continuous-dump --config --heaps --all-heaps --no-running'
             options+=' --exclude-heaps'
-            options+=' --no-startup --dump-at-max --disable-fork-teardown --output --no-annotations --print-config'
+            options+=' --no-startup --dump-at-max --disable-fork-teardown --output --no-annotations --no-types --print-config'
             options+=' --shmem-size --block-client --block-client-timeout --no-block-client --'
             ;;
         profile)
@@ -142,7 +142,7 @@ _heapscope()
         start)
             options+=' --name --pid --all --min-memory --interval --output --duration --dump-every --dump-phase'
             options+=' --heaps --all-heaps --exclude-heaps --dump-at-max --dump-above --children --no-running --no-startup --no-symbolize --session --quiet'
-            options+=' --counters --smaps --system-stats'
+            options+=' --counters --smaps --no-types --system-stats'
             options+=' --max-overhead --max-memory --max-cpu-secs --shmem-size --block-client --no-block-client'
             ;;
         stop)
@@ -152,7 +152,7 @@ _heapscope()
             options+=' --json'
             ;;
         snapshot)
-            options+=' --pid --by-koid --name --by-name --output --output-file --no-symbolize --quiet'
+            options+=' --pid --by-koid --name --by-name --output --output-file --no-symbolize --no-types --quiet'
             ;;
         snapshots)
             options+=' --json --by-name --pid --by-koid --download --delete --output --output-file --quiet'

@@ -39,6 +39,7 @@ int hs_source_opts_take(const struct hs_opts_spec *spec, const struct hs_source_
     int status = take_counters(spec, opts->counters, &settings);
     if (status == HS_ARGS_GO_ON) {
         settings.with_smaps_at_dumps = opts->with_smaps;
+        settings.is_without_types = opts->is_without_types;
         settings.meminfo_ms = settings.psi_ms = (uint32_t)(opts->system_ns / NS_PER_MS);
         *ret_settings = settings;
     }

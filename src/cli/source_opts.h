@@ -15,10 +15,13 @@
 struct hs_source_opts {
     const char *counters; /* as written: "1s", "off"; NULL: not given */
     bool with_smaps;
+    bool is_without_types;
     uint64_t system_ns; /* 0: not given */
 };
 
-#define HS_SOURCE_OPTION_COUNT 3
+#define HS_NO_TYPES_HELP       "do not read the types of blocks in the memory of the processes"
+
+#define HS_SOURCE_OPTION_COUNT 4
 #define HS_SOURCE_OPTIONS(o)                                                                       \
     HS_OPT_STRING(0, "counters", "INTERVAL", &(o)->counters,                                       \
                   "how often to read memory, CPU time and other counters of each process,\n"       \
@@ -27,6 +30,7 @@ struct hs_source_opts {
         HS_OPT_FLAG(0, "smaps", &(o)->with_smaps,                                                  \
                     "at each snapshot, also record the memory mappings of the process\n"           \
                     "(/proc/PID/smaps), and how much of each is resident"),                        \
+        HS_OPT_FLAG(0, "no-types", &(o)->is_without_types, HS_NO_TYPES_HELP),                      \
         HS_OPT_DURATION(                                                                           \
             0, "system-stats", "INTERVAL", &(o)->system_ns,                                        \
             HS_SOURCES_POLL_MS_MIN *UINT64_C(1000000), HS_SOURCES_POLL_MS_MAX *UINT64_C(1000000),  \

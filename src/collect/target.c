@@ -410,6 +410,7 @@ static int complete(const struct hs_target *target, struct hs_snapshot *snap,
     limit_to_session(&target->state, budget, snap);
     describe_selection(target->region.heaps, snap);
     tell_widest_interval(target, snap);
+    snap->is_without_types = target->session.is_without_types;
     snap->is_from_startup &= !target->state.is_late;
     snap->rss_start_bytes = target->state.rss_start_bytes;
     *ret_snapshot = snap;

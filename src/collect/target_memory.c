@@ -23,10 +23,13 @@ static bool has_memory(const struct hs_target *target)
            hs_target_process_has_memory(&target->process);
 }
 
-/* Returns how long that took. */
+/* Returns how long that took; 0: they are not to be read. */
 static uint64_t read_types(struct hs_target *target, uint64_t time_ns_max)
 {
     struct hs_target_session *session = &target->session;
+    if (session->is_without_types) {
+        return 0;
+    }
     uint64_t begin_ns = hs_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     (void)hs_typed_records_read(target->process.pid, &target->region, time_ns_max, &session->types);
     target->region.types = hs_typed_records_view(&session->types);

@@ -82,6 +82,7 @@ static const char *take_sources(const Hs__Ctl__Sources *request,
     ret_settings->with_process_runtime &= !request->without_process_runtime;
     ret_settings->scan_all_on_start = request->scan_all_on_start;
     ret_settings->meminfo_mask = request->meminfo_mask;
+    ret_settings->is_without_types = request->is_without_types;
     return NULL;
 }
 

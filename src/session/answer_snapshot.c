@@ -110,18 +110,38 @@ static void write_counters(struct hs_trace_writer *writer, pid_t pid, uint64_t n
     }
 }
 
-static int write_trace(struct hs_target *target, bool wants_names, uint64_t now_ns, int fd)
+/* The session's own snapshots have types or not, whatever this one has. */
+static int capture(struct hs_target *target, bool is_without_types, uint64_t now_ns,
+                   struct hs_snapshot **ret_snap)
+{
+    const struct hs_record_types *types = target->region.types;
+    bool was_without_types = target->session.is_without_types;
+    if (is_without_types) {
+        target->session.is_without_types = true;
+        target->region.types = NULL;
+    }
+    target->session.ledgers.is_asked_for = true;
+    int r = hs_target_capture(target, now_ns, false, ret_snap);
+    if (is_without_types) {
+        target->session.is_without_types = was_without_types;
+        target->region.types = types;
+    }
+    return r;
+}
+
+static int write_trace(struct hs_target *target, const Hs__Ctl__Snapshot *request, uint64_t now_ns,
+                       int fd)
 {
     struct hs_frame_names names = { 0 };
     const struct hs_trace_writer_config config = { .sink = hs_trace_write_fd,
                                                    .sink_ctx = (void *)(intptr_t)fd,
-                                                   .name_frames =
-                                                       wants_names ? hs_frame_names_find : NULL,
+                                                   .name_frames = request->wants_names
+                                                                      ? hs_frame_names_find
+                                                                      : NULL,
                                                    .name_frames_ctx = &names };
     struct hs_trace_writer *writer = NULL;
     struct hs_snapshot *snap = NULL;
-    target->session.ledgers.is_asked_for = true;
-    int r = hs_target_capture(target, now_ns, false, &snap);
+    int r = capture(target, request->is_without_types, now_ns, &snap);
     if (r < 0) {
         return r;
     }
@@ -142,13 +162,14 @@ static int write_trace(struct hs_target *target, bool wants_names, uint64_t now_
     return r;
 }
 
-static int send_trace(int sock, struct choice *choice, bool wants_names, uint64_t now_ns)
+static int send_trace(int sock, const Hs__Ctl__Snapshot *request, struct choice *choice,
+                      uint64_t now_ns)
 {
     Hs__Ctl__Snapped answer = HS__CTL__SNAPPED__INIT;
     int fd = memfd_create("heapscope-snapshot", MFD_CLOEXEC);
     int r = fd >= 0 ? 0 : -errno;
     if (r == 0) {
-        r = write_trace(choice->target, wants_names, now_ns, fd);
+        r = write_trace(choice->target, request, now_ns, fd);
     }
     if (r < 0) {
         r = hs_ctl_refuse(sock, "process %d (%s) could not be read: %s",
@@ -176,6 +197,6 @@ int hs_answer_snapshot(const struct hs_recorded *recorded, int sock,
     if (request->is_query) {
         return send_candidates(sock, request, &choice);
     }
-    return choice.count == 1 ? send_trace(sock, &choice, request->wants_names, now_ns)
+    return choice.count == 1 ? send_trace(sock, request, &choice, now_ns)
                              : refuse(sock, request, &choice);
 }

@@ -22,6 +22,7 @@ struct hs_sources_settings {
     bool with_process_age;     /* when the process started */
     bool with_process_runtime; /* CPU time of the process */
     bool scan_all_on_start;    /* names of all processes at the start */
+    bool is_without_types;     /* the types of blocks are not read in the memory of processes */
     /* For the machine: */
     uint32_t meminfo_ms;   /* 0: never */
     uint64_t meminfo_mask; /* bit n: number n of Perfetto's MeminfoCounters; 0: all of them */

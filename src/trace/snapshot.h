@@ -260,6 +260,7 @@ struct hs_snapshot {
     uint64_t birth_window_ms;   /* the width of a window */
     uint64_t birth_span_ms;     /* from the start of recording to the instant */
     bool has_types;             /* types were looked for */
+    bool is_without_types;      /* the user asked that they are not */
     struct hs_snap_type *types; /* those that parts have, in the order of their ids */
     uint32_t type_count;
 

@@ -28,6 +28,7 @@ struct snapshot {
     const char *output;
     bool is_quiet, is_symbolizing;
     char default_path[160];
+    bool is_without_types;
 };
 
 /* --- the answer ------------------------------------------------------------------------------- */
@@ -74,7 +75,8 @@ static int ask(struct snapshot *s)
     if (status != HS_EXIT_STATUS_DONE) {
         return status;
     }
-    request.has_pid = request.has_wants_names = true;
+    request.has_pid = request.has_wants_names = request.has_is_without_types = true;
+    request.is_without_types = s->is_without_types;
     request.wants_names =
         s->is_symbolizing && !(s->output && hs_snapshot_output_is_pprof(s->output));
     int r = hs_endpoint_ask(&place, HS_CTL_SNAPSHOT, &request.base, HS_PATIENCE_LONG_MS, &answer);
@@ -113,6 +115,7 @@ int hs_cmd_snapshot(int argc, char **argv)
         HS_OPT_STRING(0, "output-file", "FILE", &s.output, "the same as --output"),
         HS_OPT_FLAG_OFF(0, "no-symbolize", &s.is_symbolizing,
                         "leave function names out of the file"),
+        HS_OPT_FLAG(0, "no-types", &s.is_without_types, "do not read the types of blocks"),
         HS_OPT_FLAG('q', "quiet", &s.is_quiet, "print nothing but errors"),
     };
     const struct hs_opts_spec spec = {

@@ -96,7 +96,7 @@ static void fill_sources(const struct hs_sources_settings *s, Hs__Ctl__Sources *
     sources->has_with_smaps_rollup = sources->has_without_rollup_at_dumps =
         sources->has_without_thread_names = sources->has_without_process_age =
             sources->has_without_process_runtime = sources->has_scan_all_on_start =
-                sources->has_meminfo_mask = true;
+                sources->has_meminfo_mask = sources->has_is_without_types = true;
     sources->with_smaps_rollup = s->with_smaps_rollup;
     sources->without_rollup_at_dumps = !s->with_rollup_at_dumps;
     sources->without_thread_names = !s->with_thread_names;
@@ -104,6 +104,7 @@ static void fill_sources(const struct hs_sources_settings *s, Hs__Ctl__Sources *
     sources->without_process_runtime = !s->with_process_runtime;
     sources->scan_all_on_start = s->scan_all_on_start;
     sources->meminfo_mask = s->meminfo_mask;
+    sources->is_without_types = s->is_without_types;
 }
 
 static int send_request(struct hs_session_ask *ask, uint32_t *pids,

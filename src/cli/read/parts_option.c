@@ -35,9 +35,11 @@ int hs_parts_option_check(const char *path, const struct hs_profile *profile,
 {
     int known = hs_part_groups_check(profile, select, hs_views[view].quantity, groups);
     if (known == -ENOENT) {
-        hs_message("%s: no types of blocks were recorded: they are read in the memory of the "
-                   "running program, now and then and at snapshots, and it ended before, or "
-                   "heapscope may not read its memory",
+        hs_message(hs_part_groups_are_without_types(profile, select)
+                       ? "%s: no types of blocks were recorded: record without --no-types"
+                       : "%s: no types of blocks were recorded: they are read in the memory of the "
+                         "running program, now and then and at snapshots, and it ended before, or "
+                         "heapscope may not read its memory",
                    path);
     } else if (known == -ENODATA) {
         hs_message(

@@ -265,6 +265,10 @@ static int record(const struct hs_record_options *o, const struct hs_trace_wishe
                   const char *raw, bool is_symbolizing)
 {
     struct hs_sources_settings sources;
+    if (!hs_trace_config_sources(o->config, &sources)) {
+        sources = hs_sources_default();
+    }
+    sources.is_without_types = o->is_without_types;
     struct hs_buf packet = HS_BUF_INIT;
     if (pack_config(o->config, &packet) < 0) {
         hs_message("%s", strerror(ENOMEM));
@@ -273,8 +277,7 @@ static int record(const struct hs_record_options *o, const struct hs_trace_wishe
     }
     struct hs_run_head head = { .data = hs_buf_text(&packet),
                                 .bytes = packet.bytes,
-                                .sources =
-                                    hs_trace_config_sources(o->config, &sources) ? &sources : NULL,
+                                .sources = &sources,
                                 .skipped = &w->skipped,
                                 .heaps = &w->heaps,
                                 .is_max_in_samples = w->dumps.is_max_in_samples,

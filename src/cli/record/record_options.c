@@ -67,6 +67,7 @@ static struct hs_record_flags given = { .interval_bytes = HS_RECORD_NOT_GIVEN,
                                         .block_timeout_us = HS_RECORD_NOT_GIVEN };
 static const char *output, *interval_text;
 static bool is_annotated = true;
+static bool is_without_types;
 
 /* Accepted, without effect: heap_profile's own tools, its flags for Android devices, and Perfetto's
  * --txt (the bytes of a config show whether it is text). */
@@ -135,6 +136,7 @@ static int finish(const struct hs_opts_spec *spec, const struct hs_opts_result *
                                   "config says what to record");
     }
     o->is_annotated = is_annotated;
+    o->is_without_types = is_without_types;
     o->has_forks = !f->config && !f->names;
     if (output && f->config && !is_folder(output)) {
         o->trace_path = output;
@@ -191,6 +193,7 @@ static const struct hs_opt list[] = {
         "PATH may also be a file, to which only the trace is written, or - for standard output"),
     HS_OPT_FLAG_OFF(0, "no-annotations", &is_annotated,
                     "leave out annotations such as [jit] behind function names"),
+    HS_OPT_FLAG(0, "no-types", &is_without_types, "do not read the types of blocks"),
     HS_OPT_FLAG(0, "print-config", &given.is_printing, "print the TraceConfig, and record nothing"),
     HS_OPT_SIZE(0, "shmem-size", "SIZE", &given.shmem_bytes, 0, UINT64_C(1) << 40,
                 "accepted, without effect: heapscope has no buffer of samples"),

@@ -232,6 +232,21 @@ int hs_part_groups_check(const struct hs_profile *profile, const struct hs_selec
     return r == 0 && !has_types ? -ENOENT : r;
 }
 
+bool hs_part_groups_are_without_types(const struct hs_profile *profile,
+                                      const struct hs_select_spec *spec)
+{
+    struct hs_selection selection;
+    if (hs_select_dumps(profile, spec, &selection) != 0) {
+        return false;
+    }
+    bool are_without = selection.dump_count > 0;
+    for (uint32_t d = 0; d < selection.dump_count; d++) {
+        are_without &= profile->dumps[selection.dumps[d]].is_without_types;
+    }
+    hs_selection_deinit(&selection);
+    return are_without;
+}
+
 static int add_rows(struct grouping *grouping)
 {
     const struct hs_selection *selection = grouping->selection;

@@ -85,6 +85,10 @@ static inline uint32_t hs_part_group_node(const struct hs_part_group *group)
     return (uint32_t)group->key;
 }
 
+/* Were types left out because the user asked for it, in all of the selected dumps? */
+bool hs_part_groups_are_without_types(const struct hs_profile *profile,
+                                      const struct hs_select_spec *spec);
+
 /* Of a group by type: is it of blocks without a type, or of blocks whose memory was not read? */
 bool hs_part_group_is_unknown(const struct hs_part_group *group);
 bool hs_part_group_is_unread(const struct hs_profile *p, const struct hs_part_group *group);

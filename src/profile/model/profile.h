@@ -254,15 +254,16 @@ struct hs_profile_dump {
     uint32_t aside_n;
     /* in parts[], by enum hs_part_view: in the order of the samples of all heaps */
     uint32_t part_first[HS_PART_VIEWS], parts_n[HS_PART_VIEWS];
-    bool has_parts;      /* each sample with a figure has parts */
+    bool has_parts;        /* each sample with a figure has parts */
     /* in births[]: in the order of the samples of all heaps, then of the windows */
     uint32_t birth_first, births_n;
     uint64_t birth_window_ms; /* the width of a window; 0: births are not known */
     uint64_t birth_span_ms;   /* from the start of recording to the instant */
-    bool has_types;      /* types were looked for */
+    bool has_types;        /* types were looked for */
     bool has_only_types; /* parts tell types, but neither threads, ages nor scopes */
-    uint32_t heap_first; /* in dump_heaps[] */
-    uint32_t heaps_n;    /* each heap once, in order of the index */
+    bool is_without_types; /* the user asked that they are not */
+    uint32_t heap_first;   /* in dump_heaps[] */
+    uint32_t heaps_n;      /* each heap once, in order of the index */
     /* index + 1 in ledgers[]; 0: none was read */
     uint32_t ledger;
     uint32_t rss_peak_ledger; /* of the largest resident set, if that was at another moment */
