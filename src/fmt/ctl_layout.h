@@ -41,8 +41,10 @@
 /* Which heaps are recorded: PATTERN=BYTES,PATTERN=BYTES ..., at most 32 of them besides * and
  * libc.malloc; * and ? stand for any characters and for one; the first that matches counts; 0: not
  * recorded; without =BYTES as HS_ENV_INTERVAL says, which always has the interval of libc.malloc.
- * Heaps that nothing matches are recorded. Nothing behind the pattern * counts. */
+ * Heaps that nothing matches are recorded. Nothing behind the pattern * counts. If it begins with
+ * HS_HEAPS_LIFETIMES, the lifetimes of freed blocks are recorded, too. */
 #define HS_ENV_HEAPS       "HEAPSCOPE_HEAPS"
+#define HS_HEAPS_LIFETIMES "+lifetimes"
 #define HS_CTL_HEAPS_BYTES 2960U /* of the longest such text that heapscope writes, with the NUL */
 #define HS_ENV_FOLLOW      "HEAPSCOPE_FOLLOW" /* "0": only HS_ENV_FOLLOW_PID records; else "1" */
 #define HS_ENV_FOLLOW_PID  "HEAPSCOPE_FOLLOW_PID" /* decimal, as the target sees itself */

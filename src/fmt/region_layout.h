@@ -21,6 +21,7 @@
  *   ...     HEAPS      struct hs_heap_v2           named allocators, and what they hold
  *   ...     TYPES      struct hs_name_v2           names of types
  *   ...     SCOPES     struct hs_name_v2           names of what the program says that it is doing
+ *   ...     LIFETIMES  struct hs_lifetimes_v2      by stack, how long freed blocks lived
  *
  * Blocks. A block is known by its heap and an id: its address, or any number that the program uses
  * for it. The record has the id, and the record's stack has the heap. A heap is either primary (its
@@ -57,6 +58,9 @@
 
 #include <stdint.h>
 
+#include "fmt/lifetime_layout.h"
+#include "fmt/totals_layout.h"
+
 #define HS_REGION_MAGIC       UINT64_C(0x31304e4f49474552) /* "REGION01" read as little-endian */
 #define HS_REGION_VERSION     2U
 
@@ -72,9 +76,6 @@
  * is room for four million changes. */
 #define HS_FLOOR_STEP (UINT64_C(1) << 42)
 
-/* Fixed-point fractions of estimated counts: 1 object = 1 << HS_COUNT_SHIFT. */
-#define HS_COUNT_SHIFT 10
-
 /* The sections, in their order in the file. */
 enum hs_section_id {
     HS_SECTION_BLOCKS,
@@ -88,10 +89,12 @@ enum hs_section_id {
     HS_SECTION_HEAPS, /* from here on: since version 2 */
     HS_SECTION_TYPES,
     HS_SECTION_SCOPES,
+    HS_SECTION_LIFETIMES, /* not in the header's array: see hs_region_section() */
     HS_SECTION_N,
 };
 
 #define HS_SECTION_N_V1 8
+#define HS_SECTION_N_V2 11
 
 /* Why a sample was lost or a stack cut short. Each of these counters reaches the user. */
 enum hs_loss {
@@ -133,6 +136,7 @@ enum hs_control_flag {
     HS_CONTROL_BOUND = 1U << 3,
     /* Set by a collector: a session has left out heaps that the bound process records itself. */
     HS_CONTROL_PARTIAL = 1U << 4,
+    HS_CONTROL_LIFETIMES = 1U << 5, /* LIFETIMES is written */
 };
 
 /* If a timed sample took longer than this, the thread was not running: the excess is not the
@@ -231,10 +235,11 @@ struct hs_region_header_v2 {
     uint64_t interval_bytes[HS_REGION_INTERVALS];
     uint32_t interval_count;
     uint32_t forked_from_pid; /* the process whose blocks it began with; 0: with none, after exec */
-    struct hs_section_v1 sections[HS_SECTION_N];
-    /* In the target's memory: struct hs_own_ranges_v2; 0: none. Not there in older regions, whose
-     * header_bytes end before it. */
+    struct hs_section_v1 sections[HS_SECTION_N_V2];
+    /* In the target's memory: struct hs_own_ranges_v2; 0: none. This and what follows are not there
+     * in older regions: header_bytes says how much is. */
     uint64_t own_ranges_va;
+    struct hs_section_v1 lifetimes; /* LIFETIMES */
 };
 
 #define HS_OWN_RANGES 255U
@@ -382,18 +387,6 @@ struct hs_frame_v1 {
     uint32_t flags;
 };
 
-/* What was allocated through one stack, by allocations of one epoch parity. Exact and sampled parts
- * are kept apart, because only the latter have an error: its variance in bytes is interval_bytes *
- * sampled_bytes. The variance of the count is up to (interval_bytes / size)^2 for each sample; when
- * the interval is large, no fixed-point number has room for that. */
-struct hs_totals_v1 {
-    uint64_t exact_bytes;
-    uint64_t exact_count;
-    uint64_t sampled_bytes;     /* weight: hits * interval */
-    uint64_t sampled_count_fx;  /* sum of 1/p, p = 1 - e^(-size/interval); HS_COUNT_SHIFT */
-    uint64_t sampled_count_var; /* sum of (1-p)/p^2: the bits of a double */
-};
-
 /* A stack, and what was allocated through it. */
 struct hs_stack_v1 {
     uint64_t hash; /* of heap, type, scope and frames; 0 until the entry is whole */
@@ -408,7 +401,8 @@ struct hs_stack_v1 {
      * of unwind information. The frame may have no frame pointer, and then other frames are
      * missing. 0: there is none, or the client is an older one. */
     uint32_t guessed_frame;
-    struct hs_totals_v1 totals[2]; /* by parity of the epoch: each in a cache line of its own */
+    /* Of what was allocated, by parity of the epoch: each in a cache line of its own. */
+    struct hs_totals_v1 totals[2];
     /* In a forked child: the part of the totals' variances that came with its parent's samples. The
      * bits of doubles. */
     uint64_t inherited_bytes_var;
@@ -483,6 +477,14 @@ static inline uint32_t hs_section_elem_bytes(enum hs_section_id section)
         [HS_SECTION_HEAPS] = sizeof(struct hs_heap_v2),
         [HS_SECTION_TYPES] = sizeof(struct hs_name_v2),
         [HS_SECTION_SCOPES] = sizeof(struct hs_name_v2),
+        [HS_SECTION_LIFETIMES] = sizeof(struct hs_lifetimes_v2),
     };
     return bytes[section];
+}
+
+/* Where the header has a section. */
+static inline struct hs_section_v1 *hs_region_section(struct hs_region_header_v2 *header,
+                                                      enum hs_section_id section)
+{
+    return section < HS_SECTION_N_V2 ? &header->sections[section] : &header->lifetimes;
 }

@@ -19,6 +19,7 @@
 #include "client/tables/heap_blocks.h"
 #include "client/tables/heap_peak.h"
 #include "client/tables/heaps.h"
+#include "client/tables/lifetimes.h"
 #include "client/tables/mapped_reserve.h"
 #include "client/tables/stacks.h"
 #include "client/thread/call_stack.h"
@@ -91,6 +92,7 @@ static enum hs_loss record(struct hs_thread *thread, uint8_t heap_id, uint64_t i
             hs_thread_refresh_name(thread);
         }
     }
+    hs_lifetimes_begin(thread);
     uint32_t base_id = hs_call_stack_find(thread, regs);
     struct hs_live_block block = {
         .addr = id,
@@ -246,6 +248,9 @@ HS_COLD void hs_heap_report_put_back(uint8_t heap_id, const struct hs_live_block
             if (thread) {
                 /* hs_heap_report_free had counted it, but nothing was freed. */
                 thread->block->free_count--;
+            }
+            if (loss == HS_LOSS_N && block.has_lifetime) {
+                hs_lifetimes_undo(NULL, &block);
             }
         }
         hs_reentry_guard_leave();

@@ -35,6 +35,9 @@
  * block that the same thread recorded recently; if that fails, it calls hs_live_remove. A failed
  * realloc puts the block back with hs_record_put_back, under a new epoch.
  *
+ * While lifetimes are measured (tables/lifetimes.h), every sample is a special one, and reads the
+ * clock; a free calls hs_live_forget.
+ *
  * Threads   any; see record.h.
  * See       record.h, live.h, unwind/replay.h.
  */
@@ -50,6 +53,7 @@
 #include "client/life/open_scopes.h"
 #include "client/life/python_heap.h"
 #include "client/tables/heaps.h"
+#include "client/tables/lifetimes.h"
 #include "client/tables/mapped_reserve.h"
 #include "client/tables/modules.h"
 #include "client/tables/region.h"
@@ -141,6 +145,7 @@ record(struct hs_thread *thread, uint8_t heap_id, const void *ptr, size_t size_b
             hs_thread_refresh_name(thread);
         }
     }
+    bool is_timed = is_special && hs_lifetimes_begin(thread);
     struct hs_live_slot slot = hs_live_prefetch(thread, (uintptr_t)ptr);
     struct hs_live_block block = {
         .addr = (uintptr_t)ptr,
@@ -172,6 +177,9 @@ record(struct hs_thread *thread, uint8_t heap_id, const void *ptr, size_t size_b
         hs_shared_add(&hs_heaps_element(heap_id)->alloc_bytes, block.weight_bytes);
     }
     hs_stack_add(totals, size_bytes, sample->hits, sample->interval_bytes);
+    if (is_timed) {
+        hs_lifetimes_note_birth(thread, heap_id, block.addr, sample->interval_bytes);
+    }
     thread->block->sample_count++;
     thread->block->alloc_bytes += block.weight_bytes;
     if (hs_unlikely(begin_ns != 0)) {
@@ -208,8 +216,8 @@ record_in(uint8_t heap_id, const void *ptr, size_t size_bytes, const struct hs_s
     }
 }
 
-/* The first sample of a thread; under open scopes; or after a signal handler has left replay by
- * longjmp. It stands apart, so that an ordinary sample has no instruction for these. */
+/* The first sample of a thread; under open scopes; while lifetimes are measured; or after a signal
+ * handler has left replay by longjmp. It stands apart, so that an ordinary sample has no instruction for these. */
 static __attribute__((noinline)) void record_special(uint8_t heap_id, const void *ptr,
                                                      size_t size_bytes,
                                                      const struct hs_sample *sample,
@@ -268,7 +276,7 @@ static HS_COLD bool free_with_care(const void *ptr, struct hs_live_block *ret_bl
     bool is_outermost = hs_reentry_guard_enter(&mark);
     bool was_recorded =
         hs_record_is_still_on() &&
-        hs_live_remove(is_outermost ? hs_thread_self() : NULL, (uintptr_t)ptr, ret_block);
+        hs_live_forget(is_outermost ? hs_thread_self() : NULL, (uintptr_t)ptr, ret_block);
     if (hs_likely(is_outermost)) {
         hs_reentry_guard_leave();
     }
@@ -286,9 +294,11 @@ bool hs_record_free(const void *ptr, struct hs_live_block *ret_block)
         return free_with_care(ptr, ret_block);
     }
     hs_reentry_guard_set(&mark);
-    if (hs_unlikely(!hs_lifecycle_is_on())) {
+    if (hs_unlikely(!hs_life_state_is_plain())) {
+        bool is_timed = hs_life_state_is_timed();
+        bool was_timed = is_timed && hs_live_forget(tls->self, (uintptr_t)ptr, ret_block);
         hs_reentry_guard_leave();
-        return free_with_care(ptr, ret_block);
+        return is_timed ? was_timed : free_with_care(ptr, ret_block);
     }
     bool was_recorded =
         (!ret_block && hs_likely(hs_live_remove_young(tls->self, (uintptr_t)ptr))) ||
@@ -319,6 +329,9 @@ void hs_record_put_back(const struct hs_live_block *removed)
             if (thread) {
                 /* hs_record_free had counted it, but nothing was freed. */
                 thread->block->free_count--;
+            }
+            if (loss == HS_LOSS_N && block.has_lifetime) {
+                hs_lifetimes_undo(thread, &block);
             }
         }
         hs_reentry_guard_leave();

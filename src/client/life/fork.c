@@ -49,7 +49,7 @@ static void prepare(void)
     }
     hs_fork_ring_make();
     for (unsigned i = 0; i < HS_SECTION_N; i++) {
-        moment.counts[i] = hs_load_relaxed(&hs_region.header->sections[i].count);
+        moment.counts[i] = hs_load_relaxed(&hs_region_section(hs_region.header, i)->count);
     }
     /* ORDER cut: births of the epoch that follows may still be from before. */
     moment.epoch = hs_add_acq_rel(&hs_control_page.control.epoch, 2) + 2;
@@ -153,7 +153,7 @@ void hs_fork_forget_noted(void)
         /* ORDER fork-note: that we have begun, before the look at the notes. */
         uintptr_t addr = hs_swap_acq_rel(&notes[i], 0);
         if (addr != 0) {
-            hs_live_remove(hs_thread_self(), addr, NULL);
+            hs_live_forget(hs_thread_self(), addr, NULL);
         }
     }
 }

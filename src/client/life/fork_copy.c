@@ -260,8 +260,9 @@ static bool write_head(const struct copy *c)
     struct hs_region_header_v2 *header = (void *)(part + HS_REGION_HEADER_OFF);
     *header = *hs_region.header;
     for (unsigned i = 0; i < HS_SECTION_N; i++) {
-        header->sections[i].count = c->moment->counts[i];
+        hs_region_section(header, i)->count = c->moment->counts[i];
     }
+    header->lifetimes.count = 0; /* those of the blocks that the child frees */
     header->sections[HS_SECTION_RECORDS].count = c->count;
     header->forked_from_pid = header->pid;
     hs_region_describe_process(header);

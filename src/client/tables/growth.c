@@ -55,7 +55,7 @@ static bool is_within_limit(enum hs_section_id section, uint64_t from_off, uint6
         return true;
     }
     for (unsigned i = 0; i < HS_SECTION_N; i++) {
-        uint64_t count = hs_load_relaxed(&hs_region.header->sections[i].count);
+        uint64_t count = hs_load_relaxed(&hs_region_section(hs_region.header, i)->count);
         bytes += pages_bytes(i == section ? end_off : count * hs_section_elem_bytes(i));
     }
     return bytes <= limit_bytes;
@@ -120,6 +120,28 @@ static void grow(enum hs_section_id section, uint64_t from_off, uint64_t end_off
         hs_pages_populate(elem - last * elem_bytes + start, batch);
         carry_over(section, start, batch);
     }
+}
+
+bool hs_region_reach_lifetimes(uint32_t stack_id)
+{
+    struct hs_section_v1 *info = hs_region_section(hs_region.header, HS_SECTION_LIFETIMES);
+    uint64_t limit_bytes = hs_load_relaxed(&hs_control_page.control.region_limit_bytes);
+    uint64_t elem_bytes = sizeof(struct hs_lifetimes_v2), count = hs_load_relaxed(&info->count);
+    while (stack_id >= count) {
+        if (stack_id >= info->max_count) {
+            return false;
+        }
+        if (limit_bytes != 0 &&
+            !is_within_limit(HS_SECTION_LIFETIMES, count * elem_bytes,
+                             (stack_id + UINT64_C(1)) * elem_bytes, limit_bytes)) {
+            hs_store_relaxed(&hs_region.is_at_limit, true);
+            return false;
+        }
+        if (hs_cas_relaxed(&info->count, &count, stack_id + UINT64_C(1))) {
+            return true;
+        }
+    }
+    return true;
 }
 
 uint64_t hs_region_take(enum hs_section_id section, uint64_t count)

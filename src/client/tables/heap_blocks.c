@@ -9,6 +9,7 @@
 #include "client/tables/fork_ring.h"
 #include "client/tables/heap_peak.h"
 #include "client/tables/heaps.h"
+#include "client/tables/lifetimes.h"
 #include "client/tables/record_pool.h"
 #include "rt/sys.h"
 
@@ -177,8 +178,20 @@ static void dispose(struct hs_thread *thread, uint8_t heap_id, const struct hs_h
 bool hs_heap_blocks_remove(struct hs_thread *thread, uint8_t heap_id, uint64_t id,
                            struct hs_live_block *ret_block)
 {
-    uint64_t unused;
-    return hs_heap_blocks_remove_at(thread, heap_id, id, ret_block, &unused);
+    struct hs_live_block block;
+    uint64_t epoch;
+    if (!hs_life_state_is_timed()) {
+        return hs_heap_blocks_remove_at(thread, heap_id, id, ret_block, &epoch);
+    }
+    if (!hs_heap_blocks_remove_at(thread, heap_id, id, &block, &epoch)) {
+        return false;
+    }
+    hs_lifetimes_measure(NULL, NULL, &block);
+    hs_lifetimes_add(&block, epoch);
+    if (ret_block) {
+        *ret_block = block;
+    }
+    return true;
 }
 
 bool hs_heap_blocks_remove_at(struct hs_thread *thread, uint8_t heap_id, uint64_t id,

@@ -7,6 +7,7 @@
 
 #include "client/tables/heap_blocks.h"
 #include "client/tables/life_state.h"
+#include "fmt/ctl_layout.h"
 #include "rt/sys.h"
 #include "rt/text.h"
 
@@ -218,12 +219,16 @@ void hs_heaps_select(const char *text)
     struct hs_heap_rule_v2 rule;
     bool is_malloc_known = false, is_over = false;
     /* A new region begins with the selection of the last session. */
-    control->flags &= ~(uint32_t)HS_CONTROL_NO_MALLOC;
+    control->flags &= ~(uint32_t)(HS_CONTROL_NO_MALLOC | HS_CONTROL_LIFETIMES);
     selection->other_interval_bytes = HS_INTERVAL_SAME;
     selection->rule_count = 0;
     memset(selection->rules, 0, sizeof(selection->rules));
     while (*text && !is_over) {
         text = parse_rule(text, &rule);
+        if (hs_text_is_same(rule.pattern, HS_HEAPS_LIFETIMES)) {
+            control->flags |= HS_CONTROL_LIFETIMES;
+            continue;
+        }
         if (!is_malloc_known && hs_text_matches(rule.pattern, heaps[0].name)) {
             is_malloc_known = true;
             control->flags |= rule.interval_bytes == HS_INTERVAL_OFF ? HS_CONTROL_NO_MALLOC : 0U;

@@ -5,6 +5,7 @@
 
 #include <sys/mman.h>
 
+#include "client/tables/region.h"
 #include "rt/sys.h"
 
 static const uint32_t not_alive = 0;
@@ -39,10 +40,26 @@ bool hs_life_state_take(enum hs_life from, enum hs_life to)
     return hs_cas_acq_rel(&hs_life_state.state, &expected, to);
 }
 
+static uint32_t alive_by_flags(void)
+{
+    return hs_load_relaxed(&hs_control_page.control.flags) & HS_CONTROL_LIFETIMES ? HS_ALIVE_TIMED
+                                                                                  : HS_ALIVE_PLAIN;
+}
+
+void hs_life_state_follow_timing(void)
+{
+    uint32_t now = alive_page ? hs_load_relaxed(alive_page) : 0;
+    uint32_t wanted = alive_by_flags();
+    if (now != 0 && now != wanted) {
+        /* In a child that was forked meanwhile the word is 0, and stays so. */
+        hs_cas_relaxed(alive_page, &now, wanted);
+    }
+}
+
 void hs_life_state_turn_on(void)
 {
     /* ORDER life: all that was prepared, before the word is set, or found. */
-    hs_store_release(alive_page, 1);
+    hs_store_release(alive_page, alive_by_flags());
     /* ORDER life: the same, where the word was set before. */
     hs_store_release(&hs_life_state.alive_word, alive_page);
     /* ORDER life: the same for the slow path. */

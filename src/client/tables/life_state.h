@@ -26,10 +26,16 @@ enum hs_life {
     HS_LIFE_OFF,
 };
 
+/* The word while we are ON. It says at the same time how a free is recorded. */
+enum hs_alive {
+    HS_ALIVE_PLAIN = 1,
+    HS_ALIVE_TIMED, /* lifetimes are measured: see lifetimes.h */
+};
+
 /* The state, as the slow paths read it. */
 struct hs_life_state {
-    /* Points to a word that is not 0 while we are ON: it lies on a page of its own, which the
-     * kernel empties in a forked child. Before and after, points to a word that is 0. */
+    /* Points to a word that is not 0 while we are ON (enum hs_alive): it lies on a page of its own,
+     * which the kernel empties in a forked child. Before and after, points to a word that is 0. */
     const uint32_t *alive_word;
     uint32_t state; /* enum hs_life */
     /* Births up to this epoch are from before the last fork: see fork_ring.h. 0: no child needs to
@@ -48,6 +54,9 @@ bool hs_life_state_take(enum hs_life from, enum hs_life to);
 
 /* Sets ON, also in hs_life_state.alive_word; all is prepared. */
 void hs_life_state_turn_on(void);
+
+/* While we are ON: are lifetimes to be measured? The control page says it: this follows it. */
+void hs_life_state_follow_timing(void);
 
 /* No thread that looks from here on records. The state stays: the caller sets it. */
 void hs_life_state_pause(void);
@@ -81,4 +90,18 @@ static inline bool hs_life_state_is_alive(void)
 {
     /* ORDER life: all that start prepared, before the word is set. */
     return hs_load_acquire(hs_load_relaxed(&hs_life_state.alive_word)) != 0;
+}
+
+/* Are we ON, and are lifetimes not measured? */
+static inline bool hs_life_state_is_plain(void)
+{
+    /* ORDER life: all that start prepared, before the word is set. */
+    return hs_load_acquire(hs_load_relaxed(&hs_life_state.alive_word)) == HS_ALIVE_PLAIN;
+}
+
+/* Are we ON, and are lifetimes measured? */
+static inline bool hs_life_state_is_timed(void)
+{
+    /* ORDER life: all that start prepared, before the word is set. */
+    return hs_load_acquire(hs_load_relaxed(&hs_life_state.alive_word)) == HS_ALIVE_TIMED;
 }

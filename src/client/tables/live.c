@@ -4,6 +4,7 @@
 #include "client/tables/live.h"
 
 #include "client/tables/filter.h"
+#include "client/tables/lifetimes.h"
 #include "client/tables/locate.h"
 #include "client/tables/peak.h"
 #include "client/tables/region.h"
@@ -89,7 +90,7 @@ HS_COLD void hs_live_remove_duplicate(struct hs_thread *thread, uintptr_t addr)
 {
     bool unused;
     struct hs_live_block gone;
-    if (hs_live_remove(thread, addr, &gone)) {
+    if (hs_live_forget(thread, addr, &gone)) {
         thread->block->lost_count[HS_LOSS_DUPLICATE]++;
         thread->block->duplicate_bytes += gone.weight_bytes;
         hs_filter_add(addr, &unused);
@@ -111,7 +112,11 @@ HS_COLD void hs_live_describe(const struct hs_record_v1 *record, uint64_t word,
     };
 }
 
-bool hs_live_remove(struct hs_thread *thread, uintptr_t addr, struct hs_live_block *ret_block)
+/* `is_timed`: *ret_block gets a lifetime, which is added to those of its stack. */
+static inline __attribute__((always_inline)) bool remove_block(struct hs_thread *thread,
+                                                               uintptr_t addr,
+                                                               struct hs_live_block *ret_block,
+                                                               bool is_timed)
 {
     struct hs_record_place place;
     if (hs_unlikely(!hs_locate_find(thread, addr, &place))) {
@@ -128,6 +133,9 @@ bool hs_live_remove(struct hs_thread *thread, uintptr_t addr, struct hs_live_blo
     uint64_t size_bytes = HS_RECORD_SIZE(record->size_thread);
     if (ret_block) {
         hs_live_describe(record, word, ret_block);
+    }
+    if (is_timed) {
+        hs_lifetimes_measure(thread, record, ret_block);
     }
     /* ORDER cut: with this epoch comes every cut announced before it began. */
     uint64_t epoch = hs_load_acquire(&hs_control_page.control.epoch);
@@ -151,7 +159,28 @@ bool hs_live_remove(struct hs_thread *thread, uintptr_t addr, struct hs_live_blo
     } else {
         hs_add_relaxed(&hs_control_page.control.live_bytes, -(int64_t)weight_bytes);
     }
+    if (is_timed) {
+        hs_lifetimes_add(ret_block, epoch);
+    }
     return true;
+}
+
+bool hs_live_remove(struct hs_thread *thread, uintptr_t addr, struct hs_live_block *ret_block)
+{
+    return remove_block(thread, addr, ret_block, false);
+}
+
+bool hs_live_forget(struct hs_thread *thread, uintptr_t addr, struct hs_live_block *ret_block)
+{
+    struct hs_live_block block;
+    if (!hs_life_state_is_timed()) {
+        return hs_live_remove(thread, addr, ret_block);
+    }
+    bool was_recorded = remove_block(thread, addr, &block, true);
+    if (was_recorded && ret_block) {
+        *ret_block = block;
+    }
+    return was_recorded;
 }
 
 #if HS_HAS_CHECKS

@@ -70,6 +70,13 @@ struct hs_live_block {
     uint32_t hits; /* hits of the sampler; 0: the size is exact */
     uint32_t interval_idx;
     uint64_t epoch; /* of its birth */
+    /* Of a block that was removed while lifetimes are measured: what was added to its stack's, so
+     * that it can be subtracted again (lifetimes.h). */
+    bool has_lifetime;
+    uint8_t lifetime_class;
+    uint8_t temporary_class;
+    uint32_t lifetime_ms;
+    uint32_t alloc_number;
 };
 
 /* Makes the index. False: no memory. */
@@ -95,6 +102,9 @@ bool hs_live_is_in_heap(uintptr_t addr, uint8_t heap_id);
  * NULL when this thread is inside our code already (in a signal handler): the thread's lists are
  * then left alone. */
 bool hs_live_remove(struct hs_thread *thread, uintptr_t addr, struct hs_live_block *ret_block);
+
+/* hs_live_remove, which also adds the block to the lifetimes of its stack if they are measured. */
+bool hs_live_forget(struct hs_thread *thread, uintptr_t addr, struct hs_live_block *ret_block);
 
 /* Says what block a record holds. `word`: the record's word, with the state ALIVE. */
 void hs_live_describe(const struct hs_record_v1 *record, uint64_t word,

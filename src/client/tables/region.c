@@ -42,6 +42,7 @@ static const struct section_plan plans[HS_SECTION_N] = {
     /* Nothing names types yet: they have no room, and cost no mapping. */
     [HS_SECTION_TYPES] = { 0, 0 },
     [HS_SECTION_SCOPES] = { UINT64_C(1) << 18, 128 },
+    [HS_SECTION_LIFETIMES] = { UINT64_C(1) << 26, 128 },
 };
 
 static bool is_error(long result)
@@ -158,7 +159,7 @@ static void start_head(struct hs_region_control_v1 *control, struct hs_region_he
     header->interval_count = 1;
     header->own_ranges_va = (uint64_t)(uintptr_t)&hs_own_ranges;
     for (unsigned i = 0; i < HS_SECTION_N; i++) {
-        header->sections[i] = hs_region.layout[i];
+        *hs_region_section(header, i) = hs_region.layout[i];
     }
     /* Entry 0 of each of these means "none". */
     header->sections[HS_SECTION_BYTES].count = 1;
@@ -251,10 +252,10 @@ int hs_region_renew(int *ret_fd)
  * own. */
 static void populate_used(enum hs_section_id section)
 {
-    const struct hs_section_v1 *info = &hs_region.header->sections[section];
+    const struct hs_section_v1 *info = hs_region_section(hs_region.header, section);
     const struct hs_region_view *view = hs_load_relaxed(&hs_region.current[section]);
     uint64_t count = info->count < view->count ? info->count : view->count;
-    if (count > 0) {
+    if (count > 0 && section != HS_SECTION_LIFETIMES) { /* which has holes */
         hs_pages_populate(view->base, hs_align_up(count * info->elem_bytes, 4096));
     }
 }
@@ -302,7 +303,7 @@ void hs_region_forget(void)
         hs_region.old_generation = control->generation;
     }
     if (control->magic == HS_REGION_MAGIC) {
-        hs_region.old_flags = control->flags & HS_CONTROL_NO_MALLOC;
+        hs_region.old_flags = control->flags & (HS_CONTROL_NO_MALLOC | HS_CONTROL_LIFETIMES);
         hs_region.old_selection = control->heap_selection;
     }
     map_nothing(&hs_control_page, HS_CONTROL_PAGE_BYTES);
@@ -431,7 +432,7 @@ void hs_region_set_interval(uint64_t interval_bytes)
 
 static bool is_section_valid(enum hs_section_id section)
 {
-    const struct hs_section_v1 *info = &hs_region.header->sections[section];
+    const struct hs_section_v1 *info = hs_region_section(hs_region.header, section);
     const struct hs_region_view *views = hs_region.views[section];
     const struct hs_region_view *current = hs_region.current[section];
     if (info->max_count == 0) {

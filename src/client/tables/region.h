@@ -99,6 +99,10 @@ void *hs_region_extend(enum hs_section_id section, uint64_t id);
  * full, or may not grow (growth.c), or cannot. */
 uint64_t hs_region_take(enum hs_section_id section, uint64_t count);
 
+/* Raises the count of LIFETIMES so that it contains this stack's element. False: it has no room, or
+ * may not grow (growth.c). */
+bool hs_region_reach_lifetimes(uint32_t stack_id);
+
 /* Slow path of hs_region_record_id. */
 uint32_t hs_region_record_id_in_any(const struct hs_record_v1 *record);
 

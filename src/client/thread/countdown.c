@@ -3,6 +3,7 @@
  */
 #include "client/thread/countdown.h"
 
+#include "client/tables/lifetimes.h"
 #include "client/tables/region.h"
 #include "rt/rand.h"
 
@@ -44,6 +45,7 @@ void hs_countdown_pick_up(uint64_t floor)
     if (hs_load_relaxed(&control->flags) & HS_CONTROL_NO_MALLOC) {
         tls->interval_bytes = HS_INTERVAL_OFF;
     }
+    hs_lifetimes_pick_up(tls->self);
     if (tls->rng == 0) {
         tls->rng = next_thread_seed();
     }

@@ -186,6 +186,8 @@ static void attach(void)
     }
     thread->gap_count = 0;
     thread->may_have_scopes = true;
+    thread->may_be_timed = true;
+    thread->last_birth = NULL;
     thread->stack_lo_va = 0;
     thread->stack_hi_va = 0;
     thread->foreign_lo_va = 0;

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "rt/atomic.h"
+#include "rt/base.h"
 #include "rt/check.h"
 
 #define HS_PAGE_BYTES       4096U
@@ -29,6 +30,8 @@
 #define HS_HEADER_COMMON_BYTES offsetof(struct hs_region_header_v2, sections)
 /* Version 2 as it was at first. */
 #define HS_HEADER_V2_BYTES_MIN offsetof(struct hs_region_header_v2, own_ranges_va)
+/* Version 2 without the section LIFETIMES. */
+#define HS_HEADER_V2_RANGES_END offsetof(struct hs_region_header_v2, lifetimes)
 _Static_assert(HS_HEADER_COMMON_BYTES == offsetof(struct hs_region_header_v1, sections), "common");
 
 /* Reads exactly `bytes`; a file that ends early is broken. */
@@ -82,7 +85,7 @@ static const char *find_section_fault(const struct hs_region *region,
                                       struct hs_region_header_v2 *header, unsigned id,
                                       uint64_t *claimed_bytes)
 {
-    struct hs_section_v1 *section = &header->sections[id];
+    struct hs_section_v1 *section = hs_region_section(header, id);
     uint64_t bytes, end;
     uint32_t known_bytes = hs_section_elem_bytes(id);
     bool may_be_longer = known_bytes >= 8;
@@ -120,9 +123,10 @@ static const char *find_version_fault(const struct hs_region_header_v2 *header)
     return NULL;
 }
 
+/* Of the array in the header. */
 static unsigned section_count(const struct hs_region_header_v2 *header)
 {
-    return header->version == 1 ? HS_SECTION_N_V1 : HS_SECTION_N;
+    return header->version == 1 ? HS_SECTION_N_V1 : HS_SECTION_N_V2;
 }
 
 static const char *find_content_fault(const struct hs_region *region,
@@ -131,6 +135,14 @@ static const char *find_content_fault(const struct hs_region *region,
     uint64_t claimed_bytes = 0;
     for (unsigned id = 0; id < section_count(header); id++) {
         const char *why = find_section_fault(region, header, id, &claimed_bytes);
+        if (why) {
+            return why;
+        }
+    }
+    if (header->lifetimes.max_count > 0) {
+        /* It has holes, and is only ever copied: what it claims is no memory. */
+        uint64_t unused = 0;
+        const char *why = find_section_fault(region, header, HS_SECTION_LIFETIMES, &unused);
         if (why) {
             return why;
         }
@@ -148,10 +160,20 @@ static const char *find_content_fault(const struct hs_region *region,
 /* Fields that the headers of older clients do not have stay 0. */
 static int read_newer_fields(const struct hs_region *region, struct hs_region_header_v2 *header)
 {
-    return header->version == HS_REGION_VERSION && header->header_bytes >= sizeof(*header)
-               ? read_at(region->fd, HS_REGION_HEADER_OFF + HS_HEADER_V2_BYTES_MIN,
-                         &header->own_ranges_va, sizeof(header->own_ranges_va))
-               : 0;
+    static const size_t ends[] = { sizeof(*header), HS_HEADER_V2_RANGES_END };
+    size_t bytes = 0;
+    for (unsigned i = 0; i < HS_COUNT_OF(ends) && bytes == 0; i++) {
+        bytes = header->header_bytes >= ends[i] ? ends[i] - HS_HEADER_V2_BYTES_MIN : 0;
+    }
+    if (header->version != HS_REGION_VERSION || bytes == 0) {
+        return 0;
+    }
+    int r = read_at(region->fd, HS_REGION_HEADER_OFF + HS_HEADER_V2_BYTES_MIN,
+                    &header->own_ranges_va, bytes);
+    if (header->lifetimes.max_count == 0) {
+        header->lifetimes = (struct hs_section_v1){ .file_off = 0 };
+    }
+    return r;
 }
 
 static int load_header(struct hs_region *region, const char **ret_why)
@@ -228,13 +250,15 @@ uint64_t hs_region_resident_bytes(const struct hs_region *region)
 
 uint64_t hs_region_count(const struct hs_region *region, enum hs_section_id id)
 {
-    return region->header.sections[id].count;
+    return id < HS_SECTION_N_V2 ? region->header.sections[id].count
+                                : region->header.lifetimes.count;
 }
 
 int hs_region_read(const struct hs_region *region, enum hs_section_id id, uint64_t first,
                    uint64_t count, void *ret_elements)
 {
-    const struct hs_section_v1 *section = &region->header.sections[id];
+    const struct hs_section_v1 *section =
+        id < HS_SECTION_N_V2 ? &region->header.sections[id] : &region->header.lifetimes;
     uint32_t known_bytes = hs_section_elem_bytes(id);
     if (first > section->count || count > section->count - first) {
         return -ERANGE;
