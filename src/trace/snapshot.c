@@ -30,6 +30,7 @@ void hs_snapshot_free(struct hs_snapshot *snap)
     free(snap->stacks);
     free(snap->scopes);
     free(snap->threads);
+    free(snap->lifetimes);
     for (unsigned view = 0; view < HS_PART_VIEWS; view++) {
         free(snap->parts[view]);
     }

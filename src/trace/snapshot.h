@@ -114,6 +114,16 @@ struct hs_snap_birth {
     struct hs_estimate amount;
 };
 
+/* The freed blocks of one stack. */
+struct hs_snap_lifetimes {
+    uint32_t stack_id;
+    struct hs_estimate by_lifetime[HS_LIFETIME_CLASSES]; /* fmt/lifetime_layout.h */
+    struct hs_estimate temporary[HS_TEMPORARY_CLASSES];  /* each class by itself */
+    /* Of those whose lifetimes are known: sums of bytes and of objects times ms; of the latter, its
+     * covariance with the number of objects, and its variance. */
+    double byte_ms, count_ms, count_ms_cov, count_ms_var;
+};
+
 /* A type that parts have. */
 struct hs_snap_type {
     uint16_t id; /* the same in all snapshots of the process */
@@ -263,6 +273,12 @@ struct hs_snapshot {
     bool is_without_types;      /* the user asked that they are not */
     struct hs_snap_type *types; /* those that parts have, in the order of their ids */
     uint32_t type_count;
+
+    /* Lifetimes were measured: of each stack, alloc is live and by_lifetime together. In the order
+     * of the stacks, those of which something was freed. */
+    bool has_lifetimes;
+    struct hs_snap_lifetimes *lifetimes;
+    size_t lifetime_count;
 
     uint64_t sample_count; /* allocations recorded */
     uint64_t free_count;

@@ -324,6 +324,7 @@ static int write_head(struct hs_trace_writer *writer, const struct hs_writer_dum
     HS_SET_FIELD(out, is_from_startup, snap->is_from_startup);
     out->has_has_types = out->has_types = snap->has_types;
     out->has_is_without_types = out->is_without_types = snap->is_without_types;
+    out->has_has_lifetimes = out->has_lifetimes = snap->has_lifetimes;
     HS_SET_FIELD(out, has_own_malloc, snap->has_own_malloc);
     HS_SET_FIELD(out, exit_kind, (uint32_t)snap->exit_kind);
     HS_SET_FIELD(out, exit_value, snap->exit_value);
@@ -479,6 +480,7 @@ int hs_writer_rows(struct hs_trace_writer *writer, const struct hs_writer_dump *
     free(columns);
     err = hs_writer_parts(writer, dump);
     err = err == 0 ? hs_writer_births(writer, dump) : err;
+    err = err ? err : hs_writer_lifetimes(writer, dump);
     if (err < 0) {
         return err;
     }

@@ -8,6 +8,7 @@
  *   writer_rows.c        our own packets of a dump
  *   writer_parts.c       those of parts
  *   writer_births.c      those of births
+ *   writer_lifetimes.c   those of lifetimes
  *   writer_heaps.c       the heaps of a dump
  *   writer_samples.c     Perfetto's packets of a dump
  *   writer_symbols.c     names of code addresses
@@ -48,6 +49,7 @@ struct hs_written_stack {
     uint32_t heap;                      /* index in the writer's heap_names */
     uint64_t parts_hash[HS_PART_VIEWS]; /* of what was written of its parts; 0: it has none */
     uint64_t births_hash;               /* of what was written of its births; 0: it has none */
+    uint64_t lifetimes_hash;            /* the same of its lifetimes */
 };
 
 /* A running process: one program image. */
@@ -215,6 +217,8 @@ uint32_t hs_writer_pack_var(double var);
 int hs_writer_parts(struct hs_trace_writer *writer, const struct hs_writer_dump *dump);
 /* Writes the births that have changed. Returns 0 or -errno. */
 int hs_writer_births(struct hs_trace_writer *writer, const struct hs_writer_dump *dump);
+/* Writes the lifetimes that have changed. Returns 0 or -errno. */
+int hs_writer_lifetimes(struct hs_trace_writer *writer, const struct hs_writer_dump *dump);
 /* Writes our own packets of the dump. */
 int hs_writer_rows(struct hs_trace_writer *writer, const struct hs_writer_dump *dump);
 /* Writes Perfetto's packets of the dump, and updates process->written. */

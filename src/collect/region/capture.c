@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "collect/region/capture_births.h"
+#include "collect/region/capture_lifetimes.h"
 #include "collect/region/capture_parts.h"
 #include "collect/region/capture_tables.h"
 #include "collect/region/cut.h"
@@ -30,9 +31,12 @@ struct capture {
     struct hs_open_cut cut;
     bool is_dead;
     bool is_fixed;               /* no other instant will do */
+    bool is_saved;               /* another process has opened the cut */
     struct hs_region_map stacks; /* as of the cut */
     struct hs_region_map records;
     struct hs_record_scan scan;
+    /* Of the parity that no thread wrote before the cut, and of the other one. */
+    struct hs_lifetime_copy lifetimes_before, lifetimes_after;
     uint16_t *carved_heaps;      /* as in scan */
     bool has_peak;               /* there is a peak, and it did not move until the scan was over */
     bool are_peaks_stable;       /* no peak has moved until the scan was over */
@@ -58,7 +62,12 @@ static int copy_still_totals(struct capture *c, unsigned parity)
         }
     }
     hs_region_unmap(&map);
-    return c->cut.before ? 0 : -ENOMEM;
+    if (!c->cut.before) {
+        return -ENOMEM;
+    }
+    return hs_capture_has_lifetimes(c->region)
+               ? hs_lifetime_copy_read(c->region, parity, &c->lifetimes_before)
+               : 0;
 }
 
 static void forget_scan(struct capture *c)
@@ -166,6 +175,27 @@ static unsigned carved_heap_of(const struct capture *c, uint32_t stack_id)
     return c->carved_heaps ? c->carved_heaps[stack_id] : 0;
 }
 
+/* The sums of freed blocks. Of a cut that another process has opened, those of before the cut are
+ * not known. */
+static int fill_lifetimes(struct capture *c, unsigned parity, const uint64_t *widest_bytes)
+{
+    const struct hs_lifetime_choice choice = { c->carved_heaps, widest_bytes };
+    struct hs_snapshot *snap = c->snap;
+    int r = 0;
+    free(snap->lifetimes); /* the array of an earlier try */
+    snap->lifetimes = NULL;
+    snap->lifetime_count = 0;
+    if (c->is_saved || !hs_capture_has_lifetimes(c->region)) {
+        return 0;
+    }
+    if (c->is_dead) {
+        r = hs_lifetime_copy_read(c->region, !parity, &c->lifetimes_before);
+    }
+    r = r == 0 ? hs_lifetime_copy_read(c->region, parity, &c->lifetimes_after) : r;
+    return r == 0 ? hs_capture_lifetimes(&c->lifetimes_before, &c->lifetimes_after, &choice, snap)
+                  : r;
+}
+
 /* Step 4: fills in the figures of all stacks. */
 static int fill_stacks(struct capture *c)
 {
@@ -191,8 +221,9 @@ static int fill_stacks(struct capture *c)
         if (carved_heap_of(c, i) == HS_SCAN_LEFT_OUT) {
             continue;
         }
-        snap->stacks[i].alloc =
-            hs_totals_estimate(&totals, widest_bytes[hs_load_relaxed(&stack->heap_id)]);
+        uint8_t heap_id = hs_load_relaxed(&stack->heap_id);
+        snap->stacks[i].heap_id = heap_id;
+        snap->stacks[i].alloc = hs_totals_estimate(&totals, widest_bytes[heap_id]);
         snap->stacks[i].live = c->scan.sums[i].live;
         snap->stacks[i].peak = c->scan.sums[i].peak;
         snap->stacks[i].inherited = (struct hs_inherited){
@@ -200,7 +231,7 @@ static int fill_stacks(struct capture *c)
             hs_totals_var_of_bits(hs_load_relaxed(&stack->inherited_count_var)),
         };
     }
-    return 0;
+    return fill_lifetimes(c, parity, widest_bytes);
 }
 
 /* Makes an estimate at least as high as another. This is needed because an allocation that is in
@@ -402,11 +433,16 @@ static int make_snapshot(struct capture *c, int (*read)(struct capture *c),
         r = hs_capture_parts(&c->scan, c->snap);
         r = r == 0 ? hs_capture_births(&c->scan, c->snap) : r;
     }
+    if (r == 0 && c->snap->has_lifetimes) {
+        r = hs_capture_lifetimes_rest(c->snap);
+    }
     if (r == 0) {
         r = hs_capture_tables(c->region, &c->stacks, &c->cut.heaps, c->scan.threads,
                               c->scan.thread_count, c->snap);
     }
     forget_scan(c);
+    hs_lifetime_copy_deinit(&c->lifetimes_before);
+    hs_lifetime_copy_deinit(&c->lifetimes_after);
     free(c->cut.before);
     if (r < 0) {
         hs_snapshot_free(c->snap);
@@ -447,7 +483,7 @@ static int read_saved(struct capture *c)
 
 int hs_capture_saved(struct hs_region *region, int fd, struct hs_snapshot **ret_snapshot)
 {
-    struct capture c = { .region = region, .is_fixed = true };
+    struct capture c = { .region = region, .is_fixed = true, .is_saved = true };
     char name[HS_OPEN_CUT_NAME_BYTES];
     int r = hs_open_cut_load(fd, &c.cut, name);
     if (r == 0) {

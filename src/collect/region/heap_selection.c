@@ -139,6 +139,11 @@ bool hs_heap_selection_is_all(const struct hs_heap_selection *selection)
            selection->other_interval_bytes == 0 && selection->rule_count == 0;
 }
 
+bool hs_heap_selection_is_default(const struct hs_heap_selection *selection)
+{
+    return hs_heap_selection_is_all(selection) && !selection->has_lifetimes;
+}
+
 uint64_t hs_heap_selection_interval(const struct hs_heap_selection *selection, const char *heap)
 {
     if (strcmp(heap, HS_HEAP_MALLOC) == 0) {
@@ -181,6 +186,7 @@ void hs_heap_selection_page(const struct hs_heap_selection *selection, uint64_t 
     HS_ASSERT(selection->rule_count <= HS_REGION_HEAP_RULES);
     memset(ret_page, 0, sizeof(*ret_page));
     ret_page->is_without_malloc = selection->is_without_malloc;
+    ret_page->has_lifetimes = selection->has_lifetimes;
     ret_page->selection.other_interval_bytes = scaled(interval_of_others(selection), factor);
     ret_page->selection.rule_count = selection->rule_count;
     for (uint32_t i = 0; i < selection->rule_count; i++) {
@@ -190,12 +196,12 @@ void hs_heap_selection_page(const struct hs_heap_selection *selection, uint64_t 
     }
 }
 
-/* Adds "PATTERN=BYTES"; what separates items in the text becomes "any character". */
+/* Adds "PATTERN=BYTES"; what has a meaning of its own in the text becomes "any character". */
 static size_t put_item(char *text, size_t at, const char *pattern, uint64_t interval_bytes)
 {
     at += (size_t)snprintf(text + at, HS_CTL_HEAPS_BYTES - at, "%s", at > 0 ? "," : "");
     for (; *pattern; pattern++) {
-        text[at++] = *pattern == ',' || *pattern == '=' ? '?' : *pattern;
+        text[at++] = strchr(",=+", *pattern) ? '?' : *pattern;
     }
     text[at] = '\0';
     if (interval_bytes != HS_INTERVAL_SAME) {
@@ -213,6 +219,9 @@ void hs_heap_selection_text(const struct hs_heap_selection *selection,
                    "room for the longest text");
     size_t at = 0;
     ret_text[0] = '\0';
+    if (selection->has_lifetimes) {
+        at = (size_t)snprintf(ret_text, HS_CTL_HEAPS_BYTES, "%s", HS_HEAPS_LIFETIMES);
+    }
     if (hs_heap_selection_is_all(selection)) {
         return;
     }

@@ -40,6 +40,7 @@
 struct hs_heap_selection {
     bool is_without_malloc;
     bool is_without_others;        /* heaps that no rule names are not recorded */
+    bool has_lifetimes;            /* of the heaps that are recorded, lifetimes are, too */
     uint64_t other_interval_bytes; /* theirs; 0: the session's */
     uint32_t rule_count;
     struct hs_heap_rule_v2 rules[HS_REGION_HEAP_RULES];
@@ -48,6 +49,7 @@ struct hs_heap_selection {
 /* What the control page says. */
 struct hs_heap_page {
     bool is_without_malloc;
+    bool has_lifetimes;
     struct hs_heap_selection_v2 selection; /* unused rules are 0 */
 };
 
@@ -65,6 +67,8 @@ const char *hs_heap_selection_check(const struct hs_heap_selection *selection);
 
 /* Are all heaps recorded at the session's interval? */
 bool hs_heap_selection_is_all(const struct hs_heap_selection *selection);
+/* Is that so, and are lifetimes not recorded? */
+bool hs_heap_selection_is_default(const struct hs_heap_selection *selection);
 /* The interval of a heap: HS_INTERVAL_OFF, HS_INTERVAL_SAME, or bytes. */
 uint64_t hs_heap_selection_interval(const struct hs_heap_selection *selection, const char *heap);
 /* Has the user named the heaps of this rule as something that is to be there? False: the rule is
@@ -77,6 +81,6 @@ uint32_t hs_heap_selection_interval_count(const struct hs_heap_selection *select
  * for asked_bytes. */
 void hs_heap_selection_page(const struct hs_heap_selection *selection, uint64_t asked_bytes,
                             uint64_t now_bytes, struct hs_heap_page *ret_page);
-/* The text of HS_ENV_HEAPS; "": all heaps. */
+/* The text of HS_ENV_HEAPS; "": all heaps, without lifetimes. */
 void hs_heap_selection_text(const struct hs_heap_selection *selection,
                             char ret_text[HS_CTL_HEAPS_BYTES]);

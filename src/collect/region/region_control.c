@@ -22,12 +22,18 @@ static void announce_interval(struct hs_region_control_v1 *control)
     hs_add_relaxed(&control->floor_bytes, HS_FLOOR_STEP);
 }
 
+static bool has_lifetimes(const struct hs_region_control_v1 *control)
+{
+    return (hs_load_relaxed(&control->flags) & HS_CONTROL_LIFETIMES) != 0;
+}
+
 bool hs_region_control_has_heaps(const struct hs_region *region, const struct hs_heap_page *heaps)
 {
     const struct hs_region_control_v1 *control = region->control;
     bool is_without_malloc = (hs_load_relaxed(&control->flags) & HS_CONTROL_NO_MALLOC) != 0;
     return region->header.version == 1 ||
            (is_without_malloc == heaps->is_without_malloc &&
+            has_lifetimes(control) == heaps->has_lifetimes &&
             memcmp(&control->heap_selection, &heaps->selection, sizeof(heaps->selection)) == 0);
 }
 
@@ -38,6 +44,7 @@ void hs_region_control_get_heaps(const struct hs_region *region, struct hs_heap_
     if (region->header.version != 1) {
         ret_heaps->is_without_malloc =
             (hs_load_relaxed(&control->flags) & HS_CONTROL_NO_MALLOC) != 0;
+        ret_heaps->has_lifetimes = has_lifetimes(control);
         memcpy(&ret_heaps->selection, &control->heap_selection, sizeof(ret_heaps->selection));
     }
 }
@@ -50,9 +57,11 @@ static void write_heaps(struct hs_region *region, const struct hs_heap_page *hea
     if (hs_region_control_has_heaps(region, heaps)) {
         return;
     }
-    uint32_t flags = hs_load_relaxed(&control->flags) & ~(uint32_t)HS_CONTROL_NO_MALLOC;
-    hs_store_relaxed(&control->flags,
-                     flags | (heaps->is_without_malloc ? HS_CONTROL_NO_MALLOC : 0U));
+    uint32_t flags =
+        hs_load_relaxed(&control->flags) & ~(uint32_t)(HS_CONTROL_NO_MALLOC | HS_CONTROL_LIFETIMES);
+    hs_store_relaxed(&control->flags, flags |
+                                          (heaps->is_without_malloc ? HS_CONTROL_NO_MALLOC : 0U) |
+                                          (heaps->has_lifetimes ? HS_CONTROL_LIFETIMES : 0U));
     memcpy(&control->heap_selection, &heaps->selection, sizeof(heaps->selection));
 }
 

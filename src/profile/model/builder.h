@@ -136,6 +136,10 @@ void hs_builder_dump_parts(struct hs_builder *builder, uint32_t dump, enum hs_pa
 void hs_builder_dump_births(struct hs_builder *builder, uint32_t dump, uint64_t window_ms,
                             uint64_t span_ms, const struct hs_profile_birth *births, size_t count);
 
+/* The same for the lifetimes of freed blocks. */
+void hs_builder_dump_lifetimes(struct hs_builder *builder, uint32_t dump,
+                               struct hs_profile_lifetime *lifetimes, size_t count);
+
 /* Appends a thread of a process. */
 void hs_builder_thread(struct hs_builder *builder, const struct hs_profile_thread *thread);
 /* Adds a name or glob by which a session selected heaps, once. Those beyond HS_ASKED_HEAPS_MAX are

@@ -152,7 +152,7 @@ uint32_t hs_builder_dump(struct hs_builder *builder, const struct hs_profile_dum
     p->dumps[id].has_samples = false;
     p->dumps[id].sample_first = p->dumps[id].samples_n = p->dumps[id].aside_n = 0;
     p->dumps[id].heap_first = p->dumps[id].heaps_n = 0;
-    p->dumps[id].has_parts = false;
+    p->dumps[id].has_parts = p->dumps[id].has_lifetimes = false;
     p->dumps[id].births_n = 0;
     p->dumps[id].birth_window_ms = 0;
     process->last_dump = id;
@@ -237,6 +237,43 @@ void hs_builder_dump_births(struct hs_builder *builder, uint32_t dump, uint64_t 
     p->dumps[dump].birth_window_ms = window_ms;
     p->dumps[dump].birth_span_ms = span_ms;
     p->birth_count += kept;
+}
+
+static int compare_lifetimes(const void *left, const void *right)
+{
+    const struct hs_profile_lifetime *a = left, *b = right;
+    if (a->node != b->node) {
+        return a->node < b->node ? -1 : 1;
+    }
+    if (a->heap != b->heap) {
+        return a->heap < b->heap ? -1 : 1;
+    }
+    return (a->what > b->what) - (a->what < b->what);
+}
+
+void hs_builder_dump_lifetimes(struct hs_builder *builder, uint32_t dump,
+                               struct hs_profile_lifetime *lifetimes, size_t count)
+{
+    struct hs_profile *p = builder->p;
+    size_t kept = 0;
+    if (builder->err != 0 || dump >= p->dump_count || !p->dumps[dump].has_samples ||
+        p->lifetime_count + count > HS_BUILDER_SAMPLES_MAX ||
+        !hs_builder_grow(builder, &p->lifetimes, &builder->lifetime_capacity,
+                         p->lifetime_count + count, sizeof(p->lifetimes[0]))) {
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (lifetimes[i].node < p->node_count && lifetimes[i].heap < p->heap_count) {
+            p->lifetimes[p->lifetime_count + kept++] = lifetimes[i];
+        }
+    }
+    if (kept > 0) {
+        qsort(&p->lifetimes[p->lifetime_count], kept, sizeof(lifetimes[0]), compare_lifetimes);
+    }
+    p->dumps[dump].lifetime_first = (uint32_t)p->lifetime_count;
+    p->dumps[dump].lifetimes_n = (uint32_t)kept;
+    p->dumps[dump].has_lifetimes = true;
+    p->lifetime_count += kept;
 }
 
 void hs_builder_thread(struct hs_builder *builder, const struct hs_profile_thread *thread)

@@ -256,6 +256,19 @@ static void keep_births(const struct hs_profile *p, struct hs_profile_dump *dump
     dump->births_n = kept;
 }
 
+static void keep_lifetimes(const struct hs_profile *p, struct hs_profile_dump *dump,
+                           const bool *is_chosen)
+{
+    struct hs_profile_lifetime *lifetimes = p->lifetimes + dump->lifetime_first;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < dump->lifetimes_n && dump->has_lifetimes; i++) {
+        if (is_chosen[lifetimes[i].heap]) {
+            lifetimes[kept++] = lifetimes[i];
+        }
+    }
+    dump->lifetimes_n = kept;
+}
+
 void hs_profile_keep_heaps(struct hs_profile *p, const bool *is_chosen)
 {
     for (uint32_t i = 0; i < p->dump_count; i++) {
@@ -271,6 +284,7 @@ void hs_profile_keep_heaps(struct hs_profile *p, const bool *is_chosen)
         keep_samples(p, dump, is_chosen);
         keep_parts(p, dump, is_chosen);
         keep_births(p, dump, is_chosen);
+        keep_lifetimes(p, dump, is_chosen);
         dump->heaps_n = kept;
     }
 }

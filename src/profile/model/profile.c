@@ -31,6 +31,7 @@ void hs_profile_free(struct hs_profile *profile)
     free(profile->samples);
     free(profile->parts);
     free(profile->births);
+    free(profile->lifetimes);
     free(profile->scopes);
     free(profile->threads);
     free(profile->losses);

@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "rt/check.h"
+#include "trace/freed_sums.h"
 #include "trace/heap_parts.h"
 #include "trace/ledger.h"
 #include "trace/pinned_pages.h"
@@ -186,6 +187,17 @@ struct hs_profile_birth {
 };
 
 /*
+ * A sum of the freed blocks of one stack: trace/freed_sums.h. Of HS_LIFETIME_SUM_TIMES, the
+ * fields are: bytes times ms, objects times ms, the covariance of the second with the number of
+ * objects, and its variance; of the blocks whose lifetimes are known.
+ */
+struct hs_profile_lifetime {
+    uint32_t node, heap; /* the sample's */
+    uint32_t what;
+    double bytes, count, bytes_var, count_var;
+};
+
+/*
  * A heap of one process at one instant. A carved heap gets its memory from blocks of other heaps,
  * so that adding it to them would count memory twice. All others are primary heaps.
  */
@@ -254,16 +266,19 @@ struct hs_profile_dump {
     uint32_t aside_n;
     /* in parts[], by enum hs_part_view: in the order of the samples of all heaps */
     uint32_t part_first[HS_PART_VIEWS], parts_n[HS_PART_VIEWS];
-    bool has_parts;        /* each sample with a figure has parts */
+    bool has_parts; /* each sample with a figure has parts */
     /* in births[]: in the order of the samples of all heaps, then of the windows */
     uint32_t birth_first, births_n;
     uint64_t birth_window_ms; /* the width of a window; 0: births are not known */
     uint64_t birth_span_ms;   /* from the start of recording to the instant */
-    bool has_types;        /* types were looked for */
-    bool has_only_types; /* parts tell types, but neither threads, ages nor scopes */
-    bool is_without_types; /* the user asked that they are not */
-    uint32_t heap_first;   /* in dump_heaps[] */
-    uint32_t heaps_n;      /* each heap once, in order of the index */
+    bool has_types;           /* types were looked for */
+    bool has_only_types;      /* parts tell types, but neither threads, ages nor scopes */
+    bool is_without_types;    /* the user asked that they are not */
+    /* in lifetimes[], in the order of the samples of all heaps */
+    uint32_t lifetime_first, lifetimes_n;
+    bool has_lifetimes;  /* they were measured, and the dump has samples */
+    uint32_t heap_first; /* in dump_heaps[] */
+    uint32_t heaps_n;    /* each heap once, in order of the index */
     /* index + 1 in ledgers[]; 0: none was read */
     uint32_t ledger;
     uint32_t rss_peak_ledger; /* of the largest resident set, if that was at another moment */
@@ -449,6 +464,8 @@ struct hs_profile {
     uint64_t part_count;
     struct hs_profile_birth *births;
     uint64_t birth_count;
+    struct hs_profile_lifetime *lifetimes;
+    uint64_t lifetime_count;
     struct hs_profile_scope *scopes; /* equal ones are one */
     uint32_t scope_count;
     struct hs_profile_thread *threads;

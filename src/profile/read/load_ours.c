@@ -18,6 +18,7 @@
 #include "profile/read/load_heaps.h"
 #include "profile/read/load_intervals.h"
 #include "profile/read/load_ledger.h"
+#include "profile/read/load_lifetimes.h"
 #include "profile/read/load_parts.h"
 #include "profile/read/load_state.h"
 #include "trace/snapshot.h"
@@ -29,6 +30,7 @@ struct hs_load_process {
     struct hs_load_row *rows;
     struct hs_load_parts *parts;   /* NULL: none so far */
     struct hs_load_births *births; /* NULL: none so far */
+    struct hs_load_lifetimes *lifetimes;
     struct hs_load_heap_list *heaps;
     bool has_head; /* a dump is open, with this head: */
     struct hs_profile_dump head;
@@ -186,6 +188,7 @@ static void set_head(struct hs_load *load, struct hs_load_process *process,
         .has_peak = dump->peak_time_ns != 0,
         .has_types = dump->has_types,
         .is_without_types = dump->is_without_types,
+        .has_lifetimes = dump->has_lifetimes,
         .is_at_max = dump->is_at_max && dump->peak_time_ns != 0,
         .has_scaled_counts = true,
         .live = get_amount(dump->live, intervals.narrowest_bytes),
@@ -259,6 +262,7 @@ static void give_parts(struct hs_load *load, struct hs_load_process *process)
                        process->last_dump);
     hs_load_births_give(load, process->births, &table, process->heaps, process->narrowest_bytes,
                         process->last_dump);
+    hs_load_lifetimes_give(load, process->lifetimes, &table, &process->head, process->last_dump);
 }
 
 static void close_dump(struct hs_load *load, struct hs_load_process *process, bool is_whole)
@@ -393,6 +397,35 @@ static void on_dump(struct hs_load *load, struct hs_load_sequence *sequence,
     hs_load_heaps_set(load, &process->heaps, dump);
 }
 
+static void take_parts(struct hs_load *load, struct hs_load_process *process,
+                       const Hs__Pb__HeapscopePacket *packet)
+{
+    const struct hs_load_row_table table = { &process->row_ids, process->rows };
+    if (packet->parts) {
+        hs_load_parts_set(load, &process->parts, &table, packet->parts);
+    }
+    if (packet->births) {
+        hs_load_births_set(load, &process->births, &table, packet->births);
+    }
+    hs_load_lifetimes_set(load, &process->lifetimes, &table, packet->lifetimes);
+}
+
+/* The process that a packet is about, if its dump is open; otherwise NULL. */
+static struct hs_load_process *find_open(struct hs_load *load,
+                                         const struct hs_load_sequence *sequence,
+                                         const Hs__Pb__HeapscopePacket *packet)
+{
+    uint32_t idx = packet->rows        ? packet->rows->process_idx
+                   : packet->parts     ? packet->parts->process_idx
+                   : packet->births    ? packet->births->process_idx
+                   : packet->lifetimes ? packet->lifetimes->process_idx
+                   : packet->dump_end  ? packet->dump_end->process_idx
+                                       : UINT32_MAX;
+    struct hs_load_process *process = hs_intern_elem(&load->process_ids, load->processes,
+                                                     sizeof(*process), process_key(sequence, idx));
+    return process && process->has_head ? process : NULL;
+}
+
 void hs_load_ours(struct hs_load *load, struct hs_load_sequence *sequence,
                   const Hs__Pb__HeapscopePacket *packet)
 {
@@ -410,39 +443,15 @@ void hs_load_ours(struct hs_load *load, struct hs_load_sequence *sequence,
     if (packet->dump) {
         on_dump(load, sequence, packet->dump);
     }
-    if (packet->rows) {
-        struct hs_load_process *process =
-            hs_intern_elem(&load->process_ids, load->processes, sizeof(*process),
-                           process_key(sequence, packet->rows->process_idx));
-        if (process && process->has_head) {
-            add_rows(load, sequence, process, packet->rows);
-        }
+    struct hs_load_process *process = find_open(load, sequence, packet);
+    if (process && packet->rows) {
+        add_rows(load, sequence, process, packet->rows);
     }
-    if (packet->parts) {
-        struct hs_load_process *process =
-            hs_intern_elem(&load->process_ids, load->processes, sizeof(*process),
-                           process_key(sequence, packet->parts->process_idx));
-        if (process && process->has_head) {
-            const struct hs_load_row_table table = { &process->row_ids, process->rows };
-            hs_load_parts_set(load, &process->parts, &table, packet->parts);
-        }
+    if (process) {
+        take_parts(load, process, packet);
     }
-    if (packet->births) {
-        struct hs_load_process *process =
-            hs_intern_elem(&load->process_ids, load->processes, sizeof(*process),
-                           process_key(sequence, packet->births->process_idx));
-        if (process && process->has_head) {
-            const struct hs_load_row_table table = { &process->row_ids, process->rows };
-            hs_load_births_set(load, &process->births, &table, packet->births);
-        }
-    }
-    if (packet->dump_end) {
-        struct hs_load_process *process =
-            hs_intern_elem(&load->process_ids, load->processes, sizeof(*process),
-                           process_key(sequence, packet->dump_end->process_idx));
-        if (process && process->has_head) {
-            close_dump(load, process, process->row_count == packet->dump_end->row_count);
-        }
+    if (process && packet->dump_end) {
+        close_dump(load, process, process->row_count == packet->dump_end->row_count);
     }
 }
 
@@ -487,6 +496,7 @@ void hs_load_ours_deinit(struct hs_load *load)
         free(load->processes[i].rows);
         hs_load_parts_free(load->processes[i].parts);
         hs_load_births_free(load->processes[i].births);
+        hs_load_lifetimes_free(load->processes[i].lifetimes);
         free(load->processes[i].threads);
         free(load->processes[i].changes);
         hs_load_heaps_free(load->processes[i].heaps);
