@@ -120,18 +120,18 @@ _heapscope()
     case $command in
         run)
             options+=' --interval --output --quiet --dump-every --dump-phase --dump-at-max --dump-above --dump-on-usr1'
-            options+=' --heaps --all-heaps --exclude-heaps --duration --only --no-follow --no-symbolize --no-compress --top --'
+            options+=' --heaps --all-heaps --exclude-heaps --lifetimes --duration --only --no-follow --no-symbolize --no-compress --top --'
             options+=' --counters --smaps --no-types --system-stats'
             options+=' --max-overhead --max-memory --max-cpu-secs --shmem-size --block-client --no-block-client'
             ;;
         attach)
             options+=' --name --interval --output --duration --quiet --dump-every --dump-phase --dump-at-max'
-            options+=' --heaps --all-heaps --exclude-heaps --dump-above --allocator --children --no-follow --no-symbolize --no-compress --top'
+            options+=' --heaps --all-heaps --exclude-heaps --lifetimes --dump-above --allocator --children --no-follow --no-symbolize --no-compress --top'
             options+=' --counters --smaps --no-types --system-stats'
             options+=' --max-overhead --max-memory --max-cpu-secs --shmem-size --block-client --no-block-client'
             ;;
         record)
-            options+=' --interval --duration --name --pid --continuous-dump --config --heaps --all-heaps --no-running'
+            options+=' --interval --duration --name --pid --continuous-dump --config --heaps --all-heaps --lifetimes --no-running'
             options+=' --exclude-heaps'
             options+=' --no-startup --dump-at-max --disable-fork-teardown --output --no-annotations --no-types --print-config'
             options+=' --shmem-size --block-client --block-client-timeout --no-block-client --'
@@ -141,7 +141,7 @@ _heapscope()
             ;;
         start)
             options+=' --name --pid --all --min-memory --interval --output --duration --dump-every --dump-phase'
-            options+=' --heaps --all-heaps --exclude-heaps --dump-at-max --dump-above --children --no-running --no-startup --no-symbolize --session --quiet'
+            options+=' --heaps --all-heaps --exclude-heaps --lifetimes --dump-at-max --dump-above --children --no-running --no-startup --no-symbolize --session --quiet'
             options+=' --counters --smaps --no-types --system-stats'
             options+=' --max-overhead --max-memory --max-cpu-secs --shmem-size --block-client --no-block-client'
             ;;
@@ -158,7 +158,7 @@ _heapscope()
             options+=' --json --by-name --pid --by-koid --download --delete --output --output-file --quiet'
             ;;
         report)
-            options+=' --view --tree --focus --stack-mode --other-below --top --frames --snapshot --pid --heap --base --by --leaks --rss --health --json --width'
+            options+=' --view --tree --focus --stack-mode --other-below --top --frames --snapshot --pid --heap --base --by --leaks --rss --lifetimes --temporary --health --json --width'
             ;;
         check)
             options+=' --max-live --max-peak --max-rss --max-unexplained --max-leak --max-leak-stack --max-leak-growth --suppressions --max-allocs --stack'

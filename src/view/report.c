@@ -152,6 +152,7 @@ static int write_memory(struct hs_report *report)
         return hs_report_write_by(report);
     }
     int err = hs_report_write_threads(report);
+    err = err ? err : hs_report_write_temporary(report);
     if (err == 0 && report->options->form == HS_REPORT_TREE) {
         err = report->options->by.by_count > 0 ? hs_report_write_trees(report)
                                                : hs_report_write_tree(report);
@@ -177,9 +178,12 @@ int hs_report_write(const struct hs_profile *profile, const struct hs_report_opt
             err = hs_report_write_ledger(&report);
             err = err ? err : hs_report_write_mapped(&report);
             err = err ? err : hs_report_write_pins(&report);
-} else if (options->form == HS_REPORT_LEAKS) {
+        } else if (options->form == HS_REPORT_LEAKS) {
             hs_report_write_losses(&report);
             err = hs_report_write_leaks(&report);
+        } else if (options->form == HS_REPORT_LIFETIMES) {
+            hs_report_write_losses(&report);
+            err = hs_report_write_lifetimes(&report);
         } else {
             if (options->form != HS_REPORT_BY) {
                 hs_report_write_named(&report);

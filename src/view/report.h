@@ -27,6 +27,7 @@ enum hs_report_form {
     HS_REPORT_RSS, /* what the resident memory consisted of */
     HS_REPORT_BY,  /* parts, grouped */
     HS_REPORT_LEAKS,
+    HS_REPORT_LIFETIMES,
     HS_REPORT_JSON,
     HS_REPORT_JSON_TREE,
 };
@@ -49,10 +50,12 @@ struct hs_report_options {
     /* How parts are grouped: by, by_count. by_count 0: they are not shown. */
     struct hs_part_groups by;
     bool has_leaks; /* JSON contains the leaks */
+    bool has_lifetimes;     /* in JSON: they are shown */
+    uint32_t between_count; /* which blocks are temporary: hs_between_is_known() */
 };
 
-/* Writes the report. Returns 0, -errno or HS_SELECT_E_*; -ENODATA: parts are to be shown, and the
- * profile has none. */
+/* Writes the report. Returns 0, -errno or HS_SELECT_E_*; -ENODATA: parts or lifetimes are to be
+ * shown, and the profile has none. */
 int hs_report_write(const struct hs_profile *profile, const struct hs_report_options *options,
                     struct hs_buf *buf);
 

@@ -32,8 +32,7 @@ struct listing {
     struct hs_amount hidden_amount[HS_PART_BY_N];
 };
 
-/* Writes the functions of a stack from the one that names it outwards. */
-static void write_stack(const struct hs_report *report, uint32_t leaf, struct hs_buf *buf)
+void hs_report_write_stack_line(const struct hs_report *report, uint32_t leaf, struct hs_buf *buf)
 {
     const struct hs_agg *agg = &report->agg;
     uint32_t left = report->options->frame_count;
@@ -58,7 +57,7 @@ static void write_name(const struct hs_report *report, enum hs_part_by by,
                        const struct hs_part_group *group, struct hs_buf *buf)
 {
     if (by == HS_PART_BY_STACK) {
-        write_stack(report, hs_part_group_node(group), buf);
+        hs_report_write_stack_line(report, hs_part_group_node(group), buf);
     } else {
         hs_part_group_write(report->profile, by, group, buf);
     }

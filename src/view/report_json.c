@@ -298,6 +298,7 @@ int hs_report_write_json(struct hs_report *report)
           : report->options->by.by_count > 0             ? hs_report_json_trees(report, &json)
                                                          : 0;
     err = err ? err : hs_report_json_leaks(report, &json);
+    err = err ? err : hs_report_json_lifetimes(report, &json);
     hs_report_json_counters(report, &json, HS_PROFILE_NO_PROCESS, s->start_ns);
     hs_report_json_refused(report, &json);
     write_losses(report, &json);

@@ -171,6 +171,14 @@ int hs_report_write_pins(struct hs_report *report);
 /* Writes the field "pinned_pages" of the open object, if it was read. Returns 0 or -errno. */
 int hs_report_json_pins(const struct hs_report *report, struct hs_json *json);
 
+/* report_by.c: writes the functions of a stack from the one that names it outwards, on one line. */
+void hs_report_write_stack_line(const struct hs_report *report, uint32_t leaf, struct hs_buf *buf);
+/* report_lifetimes.c: the lifetimes of freed blocks. Returns 0 or -errno. */
+int hs_report_write_lifetimes(struct hs_report *report);
+/* One line about temporary blocks, if lifetimes were recorded. Returns 0 or -errno. */
+int hs_report_write_temporary(struct hs_report *report);
+/* Writes the field "lifetimes" of the open object, if the options ask for it. 0 or -errno. */
+int hs_report_json_lifetimes(const struct hs_report *report, struct hs_json *json);
 /* report_by.c: the parts, grouped as the options say. Returns 0 or -errno. */
 int hs_report_write_by(struct hs_report *report);
 /* The largest threads; nothing when there is only one, or none is known. Returns 0 or -errno. */

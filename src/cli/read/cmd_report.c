@@ -19,6 +19,7 @@
 #include "cli/read/profile_file.h"
 #include "profile/analyse/leak_score.h"
 #include "profile/analyse/focus.h"
+#include "profile/analyse/lifetime_sums.h"
 #include "profile/analyse/other_below.h"
 #include "profile/analyse/stack_mode.h"
 #include "util/buf.h"
@@ -37,6 +38,8 @@ struct report_args {
     const char *other_below; /* as given */
     struct hs_other_below other_limits;
     const char *top, *frames, *base, *snapshot, *by;
+    bool has_lifetimes;
+    uint64_t between_count; /* --temporary; UINT64_MAX: not given */
     uint64_t pid;
     uint64_t columns;
     struct hs_opt_list heaps, focus_texts;
@@ -104,12 +107,13 @@ static int parse_leaks(const struct hs_opts_spec *spec, const struct report_args
     if (!args->is_leaks) {
         return 0;
     }
-    if (args->is_tree || args->is_health || args->is_rss || args->by) {
+    if (args->is_tree || args->is_health || args->is_rss || args->by || args->has_lifetimes) {
         return hs_args_fail(spec, "--leaks cannot be shown together with %s",
                             args->is_tree     ? "--tree"
                             : args->is_health ? "--health"
                             : args->is_rss    ? "--rss"
-                                              : "--by");
+                            : args->by        ? "--by"
+                                              : "--lifetimes");
     }
     if (options->view != HS_VIEW_AUTO && options->view != HS_VIEW_SPACE) {
         return hs_args_fail(spec, "--leaks is about what lives: it needs --view space");
@@ -117,6 +121,34 @@ static int parse_leaks(const struct hs_opts_spec *spec, const struct report_args
     options->view = HS_VIEW_SPACE;
     options->has_leaks = true;
     options->form = args->is_json ? options->form : HS_REPORT_LEAKS;
+    return 0;
+}
+
+/* --lifetimes and --temporary. */
+static int parse_lifetimes(const struct hs_opts_spec *spec, const struct report_args *args,
+                           struct hs_report_options *options)
+{
+    bool is_given = args->between_count != UINT64_MAX;
+    if (is_given && !args->has_lifetimes) {
+        return hs_args_fail(spec, "--temporary is for --lifetimes");
+    }
+    if (!args->has_lifetimes) {
+        return 0;
+    }
+    if (is_given && !hs_between_is_known(args->between_count)) {
+        return hs_args_fail(spec, "--temporary: numbers are recorded in classes: give 0, 1, 3, 7, "
+                                  "15, 31, 63 or 127");
+    }
+    if (args->is_tree || args->is_health || args->is_rss || args->by) {
+        return hs_args_fail(spec, "--lifetimes cannot be shown together with %s",
+                            args->is_tree     ? "--tree"
+                            : args->is_health ? "--health"
+                            : args->is_rss    ? "--rss"
+                                              : "--by");
+    }
+    options->has_lifetimes = true;
+    options->between_count = is_given ? (uint32_t)args->between_count : 0;
+    options->form = args->is_json ? options->form : HS_REPORT_LIFETIMES;
     return 0;
 }
 
@@ -198,6 +230,7 @@ static int fill_options(const struct hs_opts_spec *spec, struct report_args *arg
     }
     status = status ? status : parse_by(spec, args, options);
     status = status ? status : parse_leaks(spec, args, options);
+    status = status ? status : parse_lifetimes(spec, args, options);
     return status ? status : parse_focus(spec, args, options);
 }
 
@@ -228,6 +261,30 @@ static int keep_focus(const char *path, struct hs_profile *profile, const struct
     return err ? HS_EXIT_STATUS_FAILED : 0;
 }
 
+/* Are there lifetimes, and is known what --temporary asks for? */
+static int check_lifetimes(const char *path, const struct hs_profile *profile,
+                           const struct hs_report_options *options)
+{
+    struct hs_selection selection;
+    if (hs_select_dumps(profile, &options->select, &selection) != 0) {
+        return 0; /* the report says why */
+    }
+    bool is_there = hs_lifetimes_are_there(&selection);
+    bool is_exact = hs_lifetimes_are_exact(&selection);
+    hs_selection_deinit(&selection);
+    if (!is_there) {
+        hs_message("%s: lifetimes were not recorded: record with --lifetimes", path);
+        return HS_EXIT_STATUS_FAILED;
+    }
+    if (options->between_count > 0 && !is_exact) {
+        hs_message("%s: --temporary %u: how many allocations lie in between is known only if each "
+                   "one is recorded: record with -i 1, or ask for --temporary 0",
+                   path, options->between_count);
+        return HS_EXIT_STATUS_FAILED;
+    }
+    return 0;
+}
+
 static int run_report(const char *path, const struct report_args *args,
                       struct hs_report_options *options)
 {
@@ -248,6 +305,9 @@ static int run_report(const char *path, const struct report_args *args,
         status = HS_EXIT_STATUS_FAILED;
     }
     status = status ? status : keep_focus(path, profile, args);
+    if (status == 0 && args->has_lifetimes) {
+        status = check_lifetimes(path, profile, options);
+    }
     if (status == 0 && args->other_below) {
         int err = hs_other_below_apply(profile, &args->other_limits, view);
         if (err != 0) {
@@ -267,14 +327,15 @@ static int run_report(const char *path, const struct report_args *args,
 static int run_compare(const struct hs_opts_spec *spec, const char *path,
                        const struct report_args *args, const struct hs_report_options *options)
 {
-    if (args->is_health || args->frames || args->is_leaks ||
+    if (args->is_health || args->frames || args->is_leaks || args->has_lifetimes ||
         (args->is_tree && (args->is_json || args->by))) {
         return hs_args_fail(spec, "--base cannot be shown together with %s",
-                            args->is_health  ? "--health"
-                            : args->frames   ? "--frames"
-                            : args->is_leaks ? "--leaks"
-                            : args->by       ? "--tree and --by at once"
-                                             : "--tree and --json at once");
+                            args->is_health       ? "--health"
+                            : args->frames        ? "--frames"
+                            : args->is_leaks      ? "--leaks"
+                            : args->has_lifetimes ? "--lifetimes"
+                            : args->by            ? "--tree and --by at once"
+                                                  : "--tree and --json at once");
     }
     struct hs_compare compare = {
         .view = options->view,
@@ -311,7 +372,9 @@ static int parse_and_run(const struct hs_opts_spec *spec, int argc, char **argv,
 
 int hs_cmd_report(int argc, char **argv)
 {
-    struct report_args args = { .view = HS_VIEW_AUTO, .columns = UINT64_MAX };
+    struct report_args args = { .view = HS_VIEW_AUTO,
+                                .columns = UINT64_MAX,
+                                .between_count = UINT64_MAX };
     const struct hs_opt list[] = {
         HS_OPT_CHOICE(0, "view", "VIEW", &args.view, hs_profile_file_views,
                       "what to show: space and objects (live at the snapshot),\n"
@@ -355,6 +418,15 @@ int hs_cmd_report(int argc, char **argv)
         HS_OPT_LIST(0, "focus", "REGEX", &args.focus_texts,
                     "show only stacks with a function that matches; may be given more than\n"
                     "once: each must match a function. Shares are of all memory"),
+        HS_OPT_FLAG(0, "lifetimes", &args.has_lifetimes,
+                    "show how long freed blocks lived, which were temporary, and which share of\n"
+                    "all blocks lived for 1 s, 1 min and 1 h, by stack; of a recording with\n"
+                    "--lifetimes"),
+        HS_OPT_NUMBER(
+            0, "temporary", "N", &args.between_count, 0, UINT32_MAX,
+            "with --lifetimes: temporary are blocks that their thread frees with at\n"
+            "most N other allocations in between (default 0); above 0: 1, 3, 7, ... 127,\n"
+            "and only of a recording with -i 1"),
         HS_OPT_FLAG(0, "health", &args.is_health,
                     "show the counters of everything that can be missing from the profile"),
         HS_OPT_FLAG(0, "json", &args.is_json, "print JSON, with all figures and without rounding"),

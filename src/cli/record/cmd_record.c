@@ -344,6 +344,7 @@ int hs_cmd_record(int argc, char **argv)
             status = HS_EXIT_STATUS_FAILED;
         }
         if (status == 0) {
+            schedule.heaps.has_lifetimes = o.has_lifetimes; /* no config says it */
             status = check(&schedule, o.program != NULL);
         }
         if (status == 0) {

@@ -138,6 +138,7 @@ static int finish(const struct hs_opts_spec *spec, const struct hs_opts_result *
     o->is_annotated = is_annotated;
     o->is_without_types = is_without_types;
     o->has_forks = !f->config && !f->names;
+    o->has_lifetimes = f->has_lifetimes;
     if (output && f->config && !is_folder(output)) {
         o->trace_path = output;
     } else {
@@ -179,6 +180,9 @@ static const struct hs_opt list[] = {
     HS_OPT_FLAG(0, "all-heaps", &given.has_all_heaps, "record all heaps"),
     HS_OPT_STRING(0, "exclude-heaps", "NAMES", &given.excluded_heaps,
                   "names or globs of heaps not to record, separated by commas"),
+    HS_OPT_FLAG(0, "lifetimes", &given.has_lifetimes,
+                "also record how long freed blocks lived, and which were temporary, for "
+                "'report --lifetimes'"),
     HS_OPT_FLAG(0, "no-running", &given.has_no_running,
                 "do not record processes that are already running"),
     HS_OPT_FLAG(0, "no-startup", &given.has_no_startup,

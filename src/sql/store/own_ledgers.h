@@ -24,6 +24,9 @@ void hs_own_ledgers_add(struct hs_sql_store *store, const struct hs_profile *p,
 /* own_births.c: fills heapscope_births. */
 void hs_own_births_add(struct hs_sql_store *store, const struct hs_profile *p,
                        const uint32_t *node_rows);
+/* own_lifetimes.c: fills heapscope_lifetimes. */
+void hs_own_lifetimes_add(struct hs_sql_store *store, const struct hs_profile *p,
+                          const uint32_t *node_rows);
 /* own_parts.c: fills heapscope_parts. */
 void hs_own_parts_add(struct hs_sql_store *store, const struct hs_profile *p,
                       const uint32_t *node_rows);

@@ -162,6 +162,11 @@ static const struct {
     [HS_SQL_OWN_BIRTHS] = { "heapscope_births",
                             "id # dump_id int node_id int heap_name text is_counted int from_ms "
                             "int to_ms int bytes real count real bytes_low real bytes_high real" },
+    [HS_SQL_OWN_LIFETIMES] = { "heapscope_lifetimes",
+                               "id # dump_id int node_id int heap_name text is_counted int "
+                               "kind text from_ms int between_max int bytes real count real "
+                               "bytes_low real bytes_high real count_low real count_high real "
+                               "byte_ms real object_ms real" },
 };
 
 const char *hs_sql_table_name(enum hs_sql_table table)

@@ -54,6 +54,7 @@ enum hs_sql_table {
     HS_SQL_OWN_PINS,
     HS_SQL_OWN_PARTS,
     HS_SQL_OWN_BIRTHS,
+    HS_SQL_OWN_LIFETIMES,
     HS_SQL_TABLES_N,
 };
 
