@@ -120,13 +120,13 @@ _heapscope()
     case $command in
         run)
             options+=' --interval --output --quiet --dump-every --dump-phase --dump-at-max --dump-above --dump-on-usr1'
-            options+=' --heaps --all-heaps --exclude-heaps --lifetimes --duration --only --no-follow --no-symbolize --no-compress --top --'
+            options+=' --heaps --all-heaps --exclude-heaps --lifetimes --duration --only --no-follow --blocks --no-symbolize --no-compress --top --'
             options+=' --counters --smaps --no-types --system-stats'
             options+=' --max-overhead --max-memory --max-cpu-secs --shmem-size --block-client --no-block-client'
             ;;
         attach)
             options+=' --name --interval --output --duration --quiet --dump-every --dump-phase --dump-at-max'
-            options+=' --heaps --all-heaps --exclude-heaps --lifetimes --dump-above --allocator --children --no-follow --no-symbolize --no-compress --top'
+            options+=' --heaps --all-heaps --exclude-heaps --lifetimes --dump-above --allocator --children --no-follow --blocks --no-symbolize --no-compress --top'
             options+=' --counters --smaps --no-types --system-stats'
             options+=' --max-overhead --max-memory --max-cpu-secs --shmem-size --block-client --no-block-client'
             ;;
@@ -141,7 +141,7 @@ _heapscope()
             ;;
         start)
             options+=' --name --pid --all --min-memory --interval --output --duration --dump-every --dump-phase'
-            options+=' --heaps --all-heaps --exclude-heaps --lifetimes --dump-at-max --dump-above --children --no-running --no-startup --no-symbolize --session --quiet'
+            options+=' --heaps --all-heaps --exclude-heaps --lifetimes --dump-at-max --dump-above --children --no-running --no-startup --blocks --no-symbolize --session --quiet'
             options+=' --counters --smaps --no-types --system-stats'
             options+=' --max-overhead --max-memory --max-cpu-secs --shmem-size --block-client --no-block-client'
             ;;
@@ -152,7 +152,7 @@ _heapscope()
             options+=' --json'
             ;;
         snapshot)
-            options+=' --pid --by-koid --name --by-name --output --output-file --no-symbolize --no-types --quiet'
+            options+=' --pid --by-koid --name --by-name --output --output-file --blocks --no-symbolize --no-types --quiet'
             ;;
         snapshots)
             options+=' --json --by-name --pid --by-koid --download --delete --output --output-file --quiet'

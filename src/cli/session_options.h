@@ -19,6 +19,12 @@
     HS_OPT_FLAG_OFF(0, "no-symbolize", (ret_is_symbolizing), "leave function names out of the file")
 
 /* For a bool. */
+#define HS_OPT_BLOCKS(ret_with_blocks)                                                             \
+    HS_OPT_FLAG(0, "blocks", (ret_with_blocks),                                                    \
+                "snapshots also list each recorded live block: address, size, stack, thread, "     \
+                "birth and type, for queries in SQL and for pprof")
+
+/* For a bool. */
 #define HS_OPT_NO_COMPRESS(ret_is_compressing)                                                     \
     HS_OPT_FLAG_OFF(0, "no-compress", (ret_is_compressing), "do not compress the file's packets")
 

@@ -121,6 +121,7 @@ int hs_start_settings(const Hs__Ctl__Start *request, struct hs_session_settings 
         .is_taking_children = request->is_taking_children,
         .is_attaching_started = true,
         .is_symbolizing = !request->is_without_names,
+        .with_blocks = request->with_blocks,
         .is_compressing = !request->is_uncompressed,
         .dumps = { .every_ns = request->dump_every_ns,
                    .phase_ns = request->dump_phase_ns,

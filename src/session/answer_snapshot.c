@@ -110,27 +110,33 @@ static void write_counters(struct hs_trace_writer *writer, pid_t pid, uint64_t n
     }
 }
 
-/* The session's own snapshots have types or not, whatever this one has. */
-static int capture(struct hs_target *target, bool is_without_types, uint64_t now_ns,
+/* The session's own snapshots have types and blocks or not, whatever this one has. */
+static int capture(struct hs_target *target, const Hs__Ctl__Snapshot *request, uint64_t now_ns,
                    struct hs_snapshot **ret_snap)
 {
     const struct hs_record_types *types = target->region.types;
     bool was_without_types = target->session.is_without_types;
-    if (is_without_types) {
+    bool had_blocks = target->region.has_blocks;
+    if (request->is_without_types) {
         target->session.is_without_types = true;
         target->region.types = NULL;
     }
     target->session.ledgers.is_asked_for = true;
+    target->region.has_blocks = request->wants_blocks;
+    target->region.block_epoch_max = request->block_epoch_max;
     int r = hs_target_capture(target, now_ns, false, ret_snap);
-    if (is_without_types) {
+    if (request->is_without_types) {
         target->session.is_without_types = was_without_types;
         target->region.types = types;
     }
+    target->region.has_blocks = had_blocks;
+    target->region.block_epoch_max = 0;
     return r;
 }
 
+/* *ret_epoch: of the cut. */
 static int write_trace(struct hs_target *target, const Hs__Ctl__Snapshot *request, uint64_t now_ns,
-                       int fd)
+                       int fd, uint64_t *ret_epoch)
 {
     struct hs_frame_names names = { 0 };
     const struct hs_trace_writer_config config = { .sink = hs_trace_write_fd,
@@ -141,10 +147,11 @@ static int write_trace(struct hs_target *target, const Hs__Ctl__Snapshot *reques
                                                    .name_frames_ctx = &names };
     struct hs_trace_writer *writer = NULL;
     struct hs_snapshot *snap = NULL;
-    int r = capture(target, request->is_without_types, now_ns, &snap);
+    int r = capture(target, request, now_ns, &snap);
     if (r < 0) {
         return r;
     }
+    *ret_epoch = snap->cut_epoch;
     r = hs_trace_writer_new(&config, &writer);
     if (r == 0) {
         r = hs_trace_writer_begin(writer);
@@ -169,13 +176,13 @@ static int send_trace(int sock, const Hs__Ctl__Snapshot *request, struct choice 
     int fd = memfd_create("heapscope-snapshot", MFD_CLOEXEC);
     int r = fd >= 0 ? 0 : -errno;
     if (r == 0) {
-        r = write_trace(choice->target, request, now_ns, fd);
+        r = write_trace(choice->target, request, now_ns, fd, &answer.cut_epoch);
     }
     if (r < 0) {
         r = hs_ctl_refuse(sock, "process %d (%s) could not be read: %s",
                           (int)choice->target->process.pid, choice->process, strerror(-r));
     } else {
-        answer.has_pid = true;
+        answer.has_pid = answer.has_cut_epoch = true;
         answer.pid = (uint32_t)choice->target->process.pid;
         answer.process = choice->process;
         answer.session = (char *)(uintptr_t)choice->session;

@@ -40,6 +40,7 @@ void hs_hub_own(struct hs_target *target, struct hs_session *session)
     target->session.owner = session;
     target->region.heaps = &session->settings.heaps;
     target->session.is_without_types = session->settings.sources.is_without_types;
+    target->region.has_blocks = session->settings.with_blocks;
     set_budget(session, target);
     if (!session->settings.is_taking_announced) {
         target->process.look_period_max_ns = HS_LOOK_PERIOD_SESSION_NS;

@@ -61,6 +61,7 @@ struct hs_session_settings {
     bool is_taking_running;    /* processes that run when the session starts */
     bool is_taking_children; /* children that a process had when its recording began, and theirs */
     bool is_symbolizing;
+    bool with_blocks; /* snapshots list the live blocks */
     bool is_compressing;
     /* the sink gets what fills a buffer; false: each dump at once, so that another process can
      * continue the file */

@@ -39,6 +39,7 @@ void hs_snapshot_free(struct hs_snapshot *snap)
     }
     free(snap->births);
     free(snap->types);
+    free(snap->blocks);
     free(snap);
 }
 

@@ -124,7 +124,21 @@ struct hs_snap_lifetimes {
     double byte_ms, count_ms, count_ms_cov, count_ms_var;
 };
 
-/* A type that parts have. */
+/* A recorded block that lived at the instant. What it stands for: trace/block_weight.h. */
+struct hs_snap_block {
+    /* The id that its heap gives it, of most heaps its address. 0: not known, because the block was
+     * freed while the snapshot was read. */
+    uint64_t va;
+    uint64_t size_bytes; /* as asked for */
+    uint32_t stack_id;
+    uint32_t birth_ms;  /* since block_clock_ns; 0 also of blocks that a forked child inherited */
+    uint16_t thread_id; /* as in struct hs_part_key */
+    uint16_t type_id;
+    uint8_t hits;         /* 0: it was recorded for its size, and stands for itself */
+    uint8_t interval_idx; /* in block_interval_bytes, if there are hits */
+};
+
+/* A type that parts or blocks have. */
 struct hs_snap_type {
     uint16_t id; /* the same in all snapshots of the process */
     char *name;
@@ -269,9 +283,18 @@ struct hs_snapshot {
     size_t birth_count;
     uint64_t birth_window_ms;   /* the width of a window */
     uint64_t birth_span_ms;     /* from the start of recording to the instant */
+    /* If they were asked for: what each live sample stands for, one by one. They add up to the live
+     * figures of the stacks, except for those that were left out because they were too many. */
+    bool has_blocks;
+    struct hs_snap_block *blocks;
+    size_t block_count;
+    uint64_t block_left_out_count; /* records */
+    uint64_t block_clock_ns;       /* CLOCK_MONOTONIC: when the clock of their births began */
+    uint64_t block_interval_bytes[HS_REGION_INTERVALS];
+    uint64_t cut_epoch;         /* blocks that were born later have a higher one */
     bool has_types;             /* types were looked for */
     bool is_without_types;      /* the user asked that they are not */
-    struct hs_snap_type *types; /* those that parts have, in the order of their ids */
+    struct hs_snap_type *types; /* those that parts or blocks have, in the order of their ids */
     uint32_t type_count;
 
     /* Lifetimes were measured: of each stack, alloc is live and by_lifetime together. In the order

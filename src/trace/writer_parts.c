@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/writer_names.h"
 #include "trace/writer_state.h"
 #include "util/array.h"
 #include "util/sort_pairs.h"
@@ -42,18 +43,11 @@ struct columns {
     uint32_t *type, *scope, *age_class, *bytes_var, *count_var;
     uint64_t *bytes, *count_fx;
     size_t count;
-    /* one for each thread */
-    uint32_t *thread_id, *thread_tid;
-    char **thread_name;
-    size_t thread_count;
     /* one for each scope */
     uint32_t *scope_id, *scope_parent;
     char **scope_name;
     size_t scope_count;
-    /* one for each type */
-    uint32_t *type_id;
-    char **type_name;
-    size_t type_count;
+    struct hs_writer_names names;
 };
 
 struct writing {
@@ -81,20 +75,15 @@ static void columns_deinit(struct columns *columns)
     free(columns->count_var);
     free(columns->bytes);
     free(columns->count_fx);
-    free(columns->thread_id);
-    free(columns->thread_tid);
-    free(columns->thread_name);
+    hs_writer_names_deinit(&columns->names);
     free(columns->scope_id);
     free(columns->scope_parent);
     free(columns->scope_name);
-    free(columns->type_id);
-    free(columns->type_name);
 }
 
 static bool columns_init(struct columns *columns, size_t stacks_max, size_t parts_max,
                          const struct hs_snapshot *snap)
 {
-    size_t threads_max = snap->thread_count, types_max = snap->type_count;
     size_t scopes_max = snap->scope_count;
     columns->iid_delta = calloc(stacks_max + 1, sizeof(int64_t));
     columns->heap = calloc(stacks_max + 1, sizeof(uint32_t));
@@ -109,32 +98,15 @@ static bool columns_init(struct columns *columns, size_t stacks_max, size_t part
     columns->count_var = calloc(parts_max + 1, sizeof(uint32_t));
     columns->bytes = calloc(parts_max + 1, sizeof(uint64_t));
     columns->count_fx = calloc(parts_max + 1, sizeof(uint64_t));
-    columns->thread_id = calloc(threads_max + 1, sizeof(uint32_t));
-    columns->thread_tid = calloc(threads_max + 1, sizeof(uint32_t));
-    columns->thread_name = calloc(threads_max + 1, sizeof(char *));
     columns->scope_id = calloc(scopes_max + 1, sizeof(uint32_t));
     columns->scope_parent = calloc(scopes_max + 1, sizeof(uint32_t));
     columns->scope_name = calloc(scopes_max + 1, sizeof(char *));
-    columns->type_id = calloc(types_max + 1, sizeof(uint32_t));
-    columns->type_name = calloc(types_max + 1, sizeof(char *));
     return columns->iid_delta && columns->heap && columns->part_count && columns->same_iid_delta &&
            columns->same_heap && columns->thread_delta && columns->type && columns->scope &&
            columns->scope_id && columns->scope_parent && columns->scope_name &&
            columns->age_class && columns->bytes_var && columns->count_var && columns->bytes &&
-           columns->count_fx && columns->thread_id && columns->thread_tid && columns->thread_name &&
-           columns->type_id && columns->type_name;
+           columns->count_fx && hs_writer_names_init(&columns->names, snap);
 }
-
-/* A column that contains only zeros is left out. */
-#define COLUMN(message, name, array, count)                                                        \
-    do {                                                                                           \
-        bool is_any_ = false;                                                                      \
-        for (size_t column_ = 0; column_ < (count) && !is_any_; column_++) {                       \
-            is_any_ = (array)[column_] != 0;                                                       \
-        }                                                                                          \
-        (message)->n_##name = is_any_ ? (count) : 0;                                               \
-        (message)->name = (array);                                                                 \
-    } while (0)
 
 static void flush(struct writing *writing)
 {
@@ -149,118 +121,31 @@ static void flush(struct writing *writing)
     parts.callstack_iid_delta = columns->iid_delta;
     parts.n_part_count = columns->stack_count;
     parts.part_count = columns->part_count;
-    COLUMN(&parts, heap, columns->heap, columns->stack_count);
+    HS_WRITER_COLUMN(&parts, heap, columns->heap, columns->stack_count);
     parts.n_same_iid_delta = columns->same_count;
     parts.same_iid_delta = columns->same_iid_delta;
-    COLUMN(&parts, same_heap, columns->same_heap, columns->same_count);
-    COLUMN(&parts, thread_delta, columns->thread_delta, columns->count);
-    COLUMN(&parts, type, columns->type, columns->count);
-    COLUMN(&parts, scope, columns->scope, columns->count);
-    COLUMN(&parts, age_class, columns->age_class, columns->count);
-    COLUMN(&parts, bytes, columns->bytes, columns->count);
-    COLUMN(&parts, count_fx, columns->count_fx, columns->count);
-    COLUMN(&parts, bytes_var, columns->bytes_var, columns->count);
-    COLUMN(&parts, count_var, columns->count_var, columns->count);
-    parts.n_thread_id = parts.n_thread_tid = parts.n_thread_name = columns->thread_count;
-    parts.thread_id = columns->thread_id;
-    parts.thread_tid = columns->thread_tid;
-    parts.thread_name = columns->thread_name;
+    HS_WRITER_COLUMN(&parts, same_heap, columns->same_heap, columns->same_count);
+    HS_WRITER_COLUMN(&parts, thread_delta, columns->thread_delta, columns->count);
+    HS_WRITER_COLUMN(&parts, type, columns->type, columns->count);
+    HS_WRITER_COLUMN(&parts, scope, columns->scope, columns->count);
+    HS_WRITER_COLUMN(&parts, age_class, columns->age_class, columns->count);
+    HS_WRITER_COLUMN(&parts, bytes, columns->bytes, columns->count);
+    HS_WRITER_COLUMN(&parts, count_fx, columns->count_fx, columns->count);
+    HS_WRITER_COLUMN(&parts, bytes_var, columns->bytes_var, columns->count);
+    HS_WRITER_COLUMN(&parts, count_var, columns->count_var, columns->count);
+    HS_WRITER_NAMES_MOVE(&columns->names, &parts);
     parts.n_scope_id = parts.n_scope_parent = parts.n_scope_name = columns->scope_count;
     parts.scope_id = columns->scope_id;
     parts.scope_parent = columns->scope_parent;
     parts.scope_name = columns->scope_name;
-    parts.n_type_id = parts.n_type_name = columns->type_count;
-    parts.type_id = columns->type_id;
-    parts.type_name = columns->type_name;
     Hs__Pb__HeapscopePacket heapscope = HS__PB__HEAPSCOPE_PACKET__INIT;
     heapscope.parts = &parts;
     hs_writer_ours(writing->writer, writing->dump->time_ns, &heapscope);
-    columns->stack_count = columns->same_count = columns->count = columns->thread_count =
-        columns->type_count = columns->scope_count = 0;
+    columns->stack_count = columns->same_count = columns->count = columns->scope_count = 0;
     columns->last_iid = columns->last_same_iid = 0;
 }
 
-/* --- threads --- */
-
-static const struct hs_snap_thread *find_thread(const struct hs_snapshot *snap, uint32_t id)
-{
-    size_t low = 0, high = snap->thread_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (snap->threads[middle].id < id) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < snap->thread_count && snap->threads[low].id == id ? &snap->threads[low] : NULL;
-}
-
-static const struct hs_snap_type *find_type(const struct hs_snapshot *snap, uint16_t id)
-{
-    uint32_t low = 0, high = snap->type_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (snap->types[middle].id < id) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < snap->type_count && snap->types[low].id == id ? &snap->types[low] : NULL;
-}
-
-/* Writes what a thread is called, unless the head of the dump says it (writer_rows.c), or it was
- * written before. */
-static int name_thread(struct writing *writing, uint32_t id)
-{
-    struct hs_written_process *process = writing->dump->process;
-    struct columns *columns = &writing->columns;
-    const struct hs_snap_thread *thread = find_thread(writing->dump->snap, id);
-    if (!thread || id == 0 || thread->live.count > 0) {
-        return 0;
-    }
-    size_t had = process->thread_capacity;
-    int r = hs_array_reserve(&process->thread_hashes, &process->thread_capacity, (size_t)id + 1,
-                             sizeof(process->thread_hashes[0]));
-    if (r < 0) {
-        return r;
-    }
-    memset(process->thread_hashes + had, 0,
-           (process->thread_capacity - had) * sizeof(process->thread_hashes[0]));
-    struct hs_intern_key key = hs_intern_hash(thread->name, strlen(thread->name));
-    key = hs_intern_mix(key, (uint64_t)thread->tid + 1);
-    if (process->thread_hashes[id] != key.lo) {
-        process->thread_hashes[id] = key.lo;
-        columns->thread_id[columns->thread_count] = id;
-        columns->thread_tid[columns->thread_count] = thread->tid;
-        columns->thread_name[columns->thread_count++] = (char *)(uintptr_t)thread->name;
-    }
-    return 0;
-}
-
-/* Writes the name of a type, unless it was written before. */
-static int name_type(struct writing *writing, uint16_t id)
-{
-    struct hs_written_process *process = writing->dump->process;
-    struct columns *columns = &writing->columns;
-    const struct hs_snap_type *type = find_type(writing->dump->snap, id);
-    if (!type) {
-        return 0;
-    }
-    if (!process->is_type_named) {
-        process->is_type_named = calloc(HS_PART_OTHERS, sizeof(process->is_type_named[0]));
-    }
-    if (!process->is_type_named) {
-        return -ENOMEM;
-    }
-    if (!process->is_type_named[id]) {
-        process->is_type_named[id] = true;
-        columns->type_id[columns->type_count] = id;
-        columns->type_name[columns->type_count++] = type->name;
-    }
-    return 0;
-}
+/* --- scopes --- */
 
 /* Writes the scopes that are new, whether parts have them or not: ids are given in their order. */
 static void name_scopes(struct writing *writing)
@@ -369,8 +254,9 @@ static int put_stack(struct writing *writing, uint32_t idx, size_t count)
         return 0;
     }
     for (size_t i = 0; i < count && r == 0; i++) {
-        r = name_thread(writing, writing->parts[i].key.thread_id);
-        r = r == 0 ? name_type(writing, writing->parts[i].key.type_id) : r;
+        const struct hs_part_key *key = &writing->parts[i].key;
+        r = hs_writer_name_thread(writing->dump, &columns->names, key->thread_id);
+        r = r == 0 ? hs_writer_name_type(writing->dump, &columns->names, key->type_id) : r;
     }
     uint32_t iid = (uint32_t)process->stacks.keys[idx].lo;
     columns->iid_delta[columns->stack_count] = (int64_t)iid - columns->last_iid;

@@ -325,6 +325,10 @@ static int write_head(struct hs_trace_writer *writer, const struct hs_writer_dum
     out->has_has_types = out->has_types = snap->has_types;
     out->has_is_without_types = out->is_without_types = snap->is_without_types;
     out->has_has_lifetimes = out->has_lifetimes = snap->has_lifetimes;
+    out->has_has_blocks = out->has_blocks = snap->has_blocks;
+    if (snap->block_left_out_count > 0) {
+        HS_SET_FIELD(out, block_left_out_count, snap->block_left_out_count);
+    }
     HS_SET_FIELD(out, has_own_malloc, snap->has_own_malloc);
     HS_SET_FIELD(out, exit_kind, (uint32_t)snap->exit_kind);
     HS_SET_FIELD(out, exit_value, snap->exit_value);
@@ -481,6 +485,7 @@ int hs_writer_rows(struct hs_trace_writer *writer, const struct hs_writer_dump *
     err = hs_writer_parts(writer, dump);
     err = err == 0 ? hs_writer_births(writer, dump) : err;
     err = err ? err : hs_writer_lifetimes(writer, dump);
+    err = err < 0 ? err : hs_writer_blocks(writer, dump);
     if (err < 0) {
         return err;
     }

@@ -9,6 +9,8 @@
  *   writer_parts.c       those of parts
  *   writer_births.c      those of births
  *   writer_lifetimes.c   those of lifetimes
+ *   writer_blocks.c      those of blocks
+ *   writer_names.c       names of threads and types in both
  *   writer_heaps.c       the heaps of a dump
  *   writer_samples.c     Perfetto's packets of a dump
  *   writer_symbols.c     names of code addresses
@@ -219,6 +221,8 @@ int hs_writer_parts(struct hs_trace_writer *writer, const struct hs_writer_dump 
 int hs_writer_births(struct hs_trace_writer *writer, const struct hs_writer_dump *dump);
 /* Writes the lifetimes that have changed. Returns 0 or -errno. */
 int hs_writer_lifetimes(struct hs_trace_writer *writer, const struct hs_writer_dump *dump);
+/* Writes the live blocks, if the snapshot has them. Returns 0 or -errno. */
+int hs_writer_blocks(struct hs_trace_writer *writer, const struct hs_writer_dump *dump);
 /* Writes our own packets of the dump. */
 int hs_writer_rows(struct hs_trace_writer *writer, const struct hs_writer_dump *dump);
 /* Writes Perfetto's packets of the dump, and updates process->written. */

@@ -492,6 +492,7 @@ void hs_report_write_head(struct hs_report *report)
     hs_report_write_counters(report);
     write_sampling(report);
     hs_report_write_changes(report);
+    hs_report_write_block_words(report);
     write_forks(report);
     write_missing(report);
 }

@@ -114,6 +114,7 @@ static int write_process(struct hs_report *report, struct hs_json *json, uint32_
     kv_if_known(json, "asked_interval_bytes", dump->orig_interval_bytes);
     hs_report_json_changes(report, json, dump);
     hs_json_kv_uint(json, "sample_count", dump->sample_count);
+    hs_report_json_blocks(dump, json);
     hs_json_kv_bool(json, "has_scaled_counts", dump->has_scaled_counts);
     kv_if_known(json, "recorder_bytes", dump->region_bytes);
     kv_if_known(json, "rss_bytes", dump->rss_bytes);

@@ -109,6 +109,10 @@ void hs_report_json_changes(const struct hs_report *report, struct hs_json *json
 
 /* report_named.c: the snapshots that have names; nothing when there are none */
 void hs_report_write_named(struct hs_report *report);
+/* Says how many live blocks the snapshots list (report_blocks.c). */
+void hs_report_write_block_words(struct hs_report *report);
+/* The same of one snapshot, in the object that is open. */
+void hs_report_json_blocks(const struct hs_profile_dump *dump, struct hs_json *json);
 /*
  * Writes the fields "snapshot_name" and "named_snapshots" of the open object, a process whose
  * snapshot `dump_idx` is shown; nothing when there are none.

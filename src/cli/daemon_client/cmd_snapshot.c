@@ -18,6 +18,7 @@
 #include "cli/daemon_client/find_recorded.h"
 #include "cli/daemon_client/snapshot_output.h"
 #include "cli/message.h"
+#include "cli/session_options.h"
 #include "ctl/ctl.pb-c.h"
 #include "util/human.h"
 #include "util/shell_word.h"
@@ -26,7 +27,7 @@ struct snapshot {
     uint64_t pid;
     const char *name;
     const char *output;
-    bool is_quiet, is_symbolizing;
+    bool is_quiet, is_symbolizing, with_blocks;
     char default_path[160];
     bool is_without_types;
 };
@@ -75,7 +76,8 @@ static int ask(struct snapshot *s)
     if (status != HS_EXIT_STATUS_DONE) {
         return status;
     }
-    request.has_pid = request.has_wants_names = request.has_is_without_types = true;
+    request.has_pid = request.has_wants_names = request.has_wants_blocks = request.has_is_without_types = true;
+    request.wants_blocks = s->with_blocks;
     request.is_without_types = s->is_without_types;
     request.wants_names =
         s->is_symbolizing && !(s->output && hs_snapshot_output_is_pprof(s->output));
@@ -113,6 +115,7 @@ int hs_cmd_snapshot(int argc, char **argv)
             "output file: pprof if its name ends in .pb.gz or .pb, else a trace (default\n"
             "heapscope.NAME.PID.snapshot.pftrace)"),
         HS_OPT_STRING(0, "output-file", "FILE", &s.output, "the same as --output"),
+        HS_OPT_BLOCKS(&s.with_blocks),
         HS_OPT_FLAG_OFF(0, "no-symbolize", &s.is_symbolizing,
                         "leave function names out of the file"),
         HS_OPT_FLAG(0, "no-types", &s.is_without_types, "do not read the types of blocks"),

@@ -49,7 +49,7 @@ static const struct hs_opts_spec *make_spec(struct start *s)
 {
     struct hs_session_settings *settings = &s->settings;
     static struct hs_opt
-        options[17 + HS_HEAP_OPTION_COUNT + HS_SOURCE_OPTION_COUNT + HS_BUDGET_OPTION_COUNT];
+        options[18 + HS_HEAP_OPTION_COUNT + HS_SOURCE_OPTION_COUNT + HS_BUDGET_OPTION_COUNT];
     static struct hs_opts_spec spec;
     const struct hs_opt list[] = {
         HS_OPT_LIST(
@@ -77,6 +77,7 @@ static const struct hs_opts_spec *make_spec(struct start *s)
                         "do not record processes that are already running"),
         HS_OPT_FLAG_OFF(0, "no-startup", &settings->is_taking_startup,
                         "do not record processes that start later"),
+        HS_OPT_BLOCKS(&settings->with_blocks),
         HS_OPT_NO_SYMBOLIZE(&settings->is_symbolizing),
         HS_SOURCE_OPTIONS(&s->source_opts),
         HS_BUDGET_OPTIONS(&s->budget),

@@ -68,6 +68,8 @@ static void fill_recording(const struct hs_session_settings *s, Hs__Ctl__Start *
         true;
     request->interval_bytes = s->interval_bytes;
     request->is_without_names = !s->is_symbolizing;
+    request->has_with_blocks = true;
+    request->with_blocks = s->with_blocks;
     request->is_uncompressed = !s->is_compressing;
     request->has_is_dumping_at_peak = request->has_dump_above_bytes = request->has_dump_every_ns =
         request->has_dump_phase_ns = request->has_duration_ns = true;

@@ -100,6 +100,15 @@ static int parse_focus(const struct hs_opts_spec *spec, struct report_args *args
     return 0;
 }
 
+/* Leaks and lifetimes are recorded by stack alone. */
+static int refuse_stack_mode(const struct hs_opts_spec *spec, const struct report_args *args,
+                             const char *option)
+{
+    return args->stack_mode == 0
+               ? 0
+               : hs_args_fail(spec, "%s cannot be shown together with --stack-mode", option);
+}
+
 /* --leaks: of what lives. */
 static int parse_leaks(const struct hs_opts_spec *spec, const struct report_args *args,
                        struct hs_report_options *options)
@@ -121,7 +130,7 @@ static int parse_leaks(const struct hs_opts_spec *spec, const struct report_args
     options->view = HS_VIEW_SPACE;
     options->has_leaks = true;
     options->form = args->is_json ? options->form : HS_REPORT_LEAKS;
-    return 0;
+    return refuse_stack_mode(spec, args, "--leaks");
 }
 
 /* --lifetimes and --temporary. */
@@ -149,7 +158,7 @@ static int parse_lifetimes(const struct hs_opts_spec *spec, const struct report_
     options->has_lifetimes = true;
     options->between_count = is_given ? (uint32_t)args->between_count : 0;
     options->form = args->is_json ? options->form : HS_REPORT_LIFETIMES;
-    return 0;
+    return refuse_stack_mode(spec, args, "--lifetimes");
 }
 
 /* A number, or "all". */

@@ -129,6 +129,7 @@ int hs_attach_options_parse(int argc, char **argv, struct hs_attach_options *ret
             0, "no-follow", &o->is_following,
             "record neither the children that the processes fork nor the programs that they "
             "execute"),
+        HS_OPT_BLOCKS(&s->with_blocks),
         HS_OPT_NO_SYMBOLIZE(&s->is_symbolizing),
         HS_OPT_NO_COMPRESS(&s->is_compressing),
         HS_SOURCE_OPTIONS(&parts.sources),

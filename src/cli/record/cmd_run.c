@@ -116,6 +116,7 @@ static int parse(struct run *run, int argc, char **argv)
         HS_OPT_FLAG_OFF(
             0, "no-follow", &run->is_following,
             "record only the program's own process, and none of the processes that it starts"),
+        HS_OPT_BLOCKS(&run->settings.with_blocks),
         HS_OPT_NO_SYMBOLIZE(&run->settings.is_symbolizing),
         HS_OPT_NO_COMPRESS(&run->settings.is_compressing),
         HS_SOURCE_OPTIONS(&parts.sources),

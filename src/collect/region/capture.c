@@ -78,6 +78,7 @@ static void forget_scan(struct capture *c)
     free(c->scan.threads);
     hs_capture_parts_end(&c->scan);
     hs_capture_births_end(&c->scan);
+    hs_block_list_free(c->scan.blocks);
     free(c->carved_heaps);
     c->carved_heaps = NULL;
     c->scan = (struct hs_record_scan){ 0 };
@@ -154,8 +155,12 @@ static int prepare_scan(struct capture *c)
     }
     memset(scan->sums, 0, sums_bytes);
     hs_capture_parts_begin(c->region, &c->cut, scan);
+    if (c->region->has_blocks) {
+        scan->blocks = hs_block_list_new(c->region->block_epoch_max);
+    }
+    r = c->region->has_blocks && !scan->blocks ? -ENOMEM : 0;
     hs_capture_births_begin(scan);
-    return find_carved(c);
+    return r < 0 ? r : find_carved(c);
 }
 
 /* Step 3: scans the records. Until the end, the peak must be the one that was known before the cut:
@@ -429,7 +434,11 @@ static int make_snapshot(struct capture *c, int (*read)(struct capture *c),
     }
     if (r == 0) {
         c->snap->time_mono_ns = c->cut.now_ns;
+        c->snap->cut_epoch = c->cut.cut_epoch;
         settle_totals(c);
+        r = hs_block_list_take(c->scan.blocks, &c->region->header, c->snap);
+    }
+    if (r == 0) {
         r = hs_capture_parts(&c->scan, c->snap);
         r = r == 0 ? hs_capture_births(&c->scan, c->snap) : r;
     }

@@ -89,7 +89,7 @@ static int choose_peak(const struct hs_record_scan *scan, struct hs_snapshot *sn
     return 0;
 }
 
-/* Says which types the parts have. */
+/* Says which types the parts and blocks have. */
 static bool *find_used(const struct hs_snapshot *snap)
 {
     bool *is_used = calloc(HS_PART_OTHERS + 1, sizeof(is_used[0]));
@@ -97,6 +97,9 @@ static bool *find_used(const struct hs_snapshot *snap)
         for (size_t i = 0; i < snap->part_count[view]; i++) {
             is_used[snap->parts[view][i].key.type_id] = true;
         }
+    }
+    for (size_t i = 0; is_used && i < snap->block_count; i++) {
+        is_used[snap->blocks[i].type_id] = true;
     }
     return is_used;
 }

@@ -212,6 +212,9 @@ static uint32_t find_listed(const struct hs_estimate *live, uint32_t count,
             }
         }
     }
+    for (size_t i = 0; i < snap->block_count; i++) {
+        is_listed[snap->blocks[i].thread_id < count ? snap->blocks[i].thread_id : 0] = true;
+    }
     for (uint32_t i = 0; i < count; i++) {
         listed_count += is_listed[i];
     }

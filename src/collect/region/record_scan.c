@@ -11,6 +11,7 @@
 #include "rt/atomic.h"
 #include "rt/base.h"
 #include "rt/check.h"
+#include "trace/block_weight.h"
 
 #define HS_WEIGHT_CACHE   4096U /* entries; a power of two */
 #define HS_PREFETCH_AHEAD 8     /* records */
@@ -29,18 +30,9 @@ struct record_view {
     uint32_t stack_id;
     uint32_t birth_ms;
     uint64_t idx;
-    uint64_t block_hash; /* if types are asked for */
+    uint64_t va; /* if types or blocks are asked for; of a tombstone it is not one */
+    uint64_t block_hash;
 };
-
-/* Computes 1/p and its variance; p is the probability that an allocation of this size is
- * sampled. */
-static void weigh(uint64_t size_bytes, uint64_t interval_bytes, double *ret_count,
-                  double *ret_count_var)
-{
-    double p = -expm1(-(double)(size_bytes ? size_bytes : 1) / (double)interval_bytes);
-    *ret_count = 1 / p;
-    *ret_count_var = (1 - p) / (p * p);
-}
 
 /* An estimate's four figures, added by one instruction: most of the scan's time goes into this. */
 typedef double quad __attribute__((vector_size(32)));
@@ -60,7 +52,7 @@ static inline void add(struct hs_estimate *sum, const quad *more)
 
 /* Copies a record if it does not change meanwhile. False: there is none, or it keeps changing (then
  * its operation is in progress, and counts as not yet begun). */
-static bool view_record(const struct hs_record_v1 *record, bool has_types,
+static bool view_record(const struct hs_record_v1 *record, bool has_va,
                         struct record_view *ret_view)
 {
     for (unsigned i = 0; i < HS_RECORD_TRIES; i++) {
@@ -74,15 +66,16 @@ static bool view_record(const struct hs_record_v1 *record, bool has_types,
         uint64_t size_thread = hs_load_acquire(&record->size_thread);
         uint32_t stack_id = hs_load_acquire(&record->stack_id);
         uint32_t birth_ms = hs_load_acquire(&record->birth_ms);
-        uint64_t va = has_types ? hs_load_acquire(&record->addr) : 0;
+        uint64_t va = has_va ? hs_load_acquire(&record->addr) : 0;
         if (hs_load_relaxed(&record->word) == word) {
             ret_view->word = word;
             ret_view->size_bytes = HS_RECORD_SIZE(size_thread);
             ret_view->thread_id = HS_RECORD_THREAD(size_thread);
             ret_view->stack_id = stack_id;
             ret_view->birth_ms = birth_ms;
+            ret_view->va = va;
             ret_view->block_hash =
-                has_types ? hs_record_block_hash(va, size_thread, stack_id, birth_ms) : 0;
+                has_va ? hs_record_block_hash(va, size_thread, stack_id, birth_ms) : 0;
             return true;
         }
     }
@@ -119,7 +112,7 @@ static inline bool estimate(const struct hs_record_scan *scan, struct weight *ca
     struct weight *w = &cache[(view->size_bytes ^ interval_idx << 6) % HS_WEIGHT_CACHE];
     if (hs_unlikely(w->key != key)) {
         w->key = key;
-        weigh(view->size_bytes, interval_bytes, &w->count, &w->count_var);
+        hs_block_weigh(view->size_bytes, interval_bytes, &w->count, &w->count_var);
     }
     double bytes = (double)hits * (double)interval_bytes;
     HS_ASSERT(isfinite(bytes) && isfinite(w->count) && isfinite(w->count_var));
@@ -151,6 +144,17 @@ static inline unsigned carved_heap(const struct hs_record_scan *scan, uint32_t s
                : 0;
 }
 
+static uint16_t thread_of(const struct hs_record_scan *scan, const struct record_view *record)
+{
+    return (uint16_t)(record->thread_id < scan->thread_count ? record->thread_id : 0);
+}
+
+static uint16_t type_of(const struct hs_record_scan *scan, const struct record_view *record)
+{
+    return hs_record_type(scan->types, record->idx, record->block_hash,
+                          !(HS_RECORD_STATE(record->word) & HS_RECORD_ALIVE));
+}
+
 /* Adds a block that was live at `now_mono_ns` to the parts. */
 static void add_part(const struct hs_record_scan *scan, enum hs_part_view view,
                      const struct record_view *record, uint64_t now_mono_ns, const quad *more)
@@ -159,9 +163,8 @@ static void add_part(const struct hs_record_scan *scan, enum hs_part_view view,
     uint64_t age_ms = now_mono_ns > birth_ns ? (now_mono_ns - birth_ns) / 1000000 : 0;
     const struct hs_part_key key = {
         .stack_id = record->stack_id,
-        .thread_id = (uint16_t)(record->thread_id < scan->thread_count ? record->thread_id : 0),
-        .type_id = hs_record_type(scan->types, record->idx, record->block_hash,
-                                  !(HS_RECORD_STATE(record->word) & HS_RECORD_ALIVE)),
+        .thread_id = thread_of(scan, record),
+        .type_id = type_of(scan, record),
         .age_class = hs_age_class(age_ms),
     };
     struct hs_estimate estimate;
@@ -184,6 +187,39 @@ static void add_birth(const struct hs_record_scan *scan, const struct record_vie
     hs_part_table_add(scan->births, &key, &estimate);
 }
 
+/* Lists a block that was live at the cut. */
+static HS_COLD void list_block(const struct hs_record_scan *scan, const struct record_view *record)
+{
+    bool is_alive = (HS_RECORD_STATE(record->word) & HS_RECORD_ALIVE) != 0;
+    const struct hs_snap_block block = {
+        .va = is_alive ? record->va : 0,
+        .size_bytes = record->size_bytes,
+        .stack_id = record->stack_id,
+        .birth_ms = record->birth_ms,
+        .thread_id = thread_of(scan, record),
+        .type_id = type_of(scan, record),
+        .hits = (uint8_t)HS_RECORD_HITS(record->word),
+        .interval_idx = (uint8_t)HS_RECORD_INTERVAL(record->word),
+    };
+    uint64_t birth_epoch = is_alive ? HS_RECORD_EPOCH(record->word) : HS_BLOCK_EPOCH_UNKNOWN;
+    hs_block_list_add(scan->blocks, &block, birth_epoch);
+}
+
+/* Adds a block that was live at the cut to what lives, besides the sums. */
+static inline void add_live(const struct hs_record_scan *scan, const struct record_view *view,
+                            const quad *e)
+{
+    if (scan->parts[HS_PARTS_LIVE]) {
+        add_part(scan, HS_PARTS_LIVE, view, scan->cut_mono_ns, e);
+    }
+    if (scan->births) {
+        add_birth(scan, view, e);
+    }
+    if (hs_unlikely(scan->blocks != NULL)) {
+        list_block(scan, view);
+    }
+}
+
 static uint64_t peak_mono_ns(const struct hs_record_scan *scan, unsigned carved)
 {
     return carved ? scan->heaps[carved - 1].peak_time_ns : scan->peak_mono_ns;
@@ -192,7 +228,7 @@ static uint64_t peak_mono_ns(const struct hs_record_scan *scan, unsigned carved)
 void hs_record_scan_run(struct hs_record_scan *scan)
 {
     static _Thread_local struct weight cache[HS_WEIGHT_CACHE];
-    bool is_dead = scan->cut_epoch == HS_CUT_OF_DEAD;
+    bool is_dead = scan->cut_epoch == HS_CUT_OF_DEAD, has_va = scan->types || scan->blocks;
     for (size_t i = 0; i < HS_WEIGHT_CACHE; i++) {
         cache[i].key = 0;
     }
@@ -200,7 +236,7 @@ void hs_record_scan_run(struct hs_record_scan *scan)
         prefetch_sums(scan, i + HS_PREFETCH_AHEAD);
         struct record_view view;
         quad e;
-        if (!view_record(record_at(scan, i), scan->types != NULL, &view)) {
+        if (!view_record(record_at(scan, i), has_va, &view)) {
             continue;
         }
         view.idx = i;
@@ -231,11 +267,8 @@ void hs_record_scan_run(struct hs_record_scan *scan)
         if (is_live && !carved) {
             add(&scan->threads[view.thread_id < scan->thread_count ? view.thread_id : 0], &e);
         }
-        if (is_live && scan->parts[HS_PARTS_LIVE]) {
-            add_part(scan, HS_PARTS_LIVE, &view, scan->cut_mono_ns, &e);
-        }
-        if (is_live && scan->births) {
-            add_birth(scan, &view, &e);
+        if (is_live) {
+            add_live(scan, &view, &e);
         }
         if (is_peak) {
             add(&sums->peak, &e);

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collect/region/block_list.h"
 #include "collect/region/part_table.h"
 #include "collect/region/record_types.h"
 #include "fmt/region_layout.h"
@@ -56,6 +57,7 @@ struct hs_record_scan {
     /* Where live blocks are added up by stack and by the window of their birth, in place of the age
      * class; NULL: nowhere. The window is the last one for a block that is younger than the cut. */
     struct hs_part_table *births;
+    struct hs_block_list *blocks; /* where live blocks are listed; NULL: nowhere */
     uint64_t bad_count;
 };
 

@@ -52,6 +52,10 @@ struct hs_region {
     bool has_one_selection;
     /* For parts by type, not owned. NULL: types are not known. */
     const struct hs_record_types *types;
+    /* Snapshots have a list of the live blocks; if block_epoch_max is not 0, of those that were
+     * born by the cut of that epoch. */
+    bool has_blocks;
+    uint64_t block_epoch_max;
 };
 
 /* Part of a section, mapped read-only. */

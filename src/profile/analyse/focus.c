@@ -118,6 +118,14 @@ static void keep(struct hs_profile *p, struct hs_profile_dump *dump, const uint3
         }
         dump->parts_n[view] = kept;
     }
+    struct hs_profile_block *blocks = p->blocks + (dump->has_blocks ? dump->block_first : 0);
+    uint64_t kept_blocks = 0;
+    for (uint64_t i = 0; dump->has_blocks && i < dump->blocks_n; i++) {
+        if (masks[blocks[i].node] == all) {
+            blocks[kept_blocks++] = blocks[i];
+        }
+    }
+    dump->blocks_n = kept_blocks;
 }
 
 int hs_focus_apply(struct hs_profile *profile, const struct hs_focus *focus)

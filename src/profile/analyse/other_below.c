@@ -141,6 +141,7 @@ int hs_other_below_apply(struct hs_profile *profile, const struct hs_other_below
         m.part_nodes[i] = profile->parts[i].node;
     }
     for (uint32_t i = 0; i < profile->dump_count && m.append.err == 0; i++) {
+        hs_dump_forget_others(&profile->dumps[i]);
         if (profile->dumps[i].has_samples && profile->dumps[i].samples_n > 0) {
             merge_dump(&m, &profile->dumps[i]);
         }

@@ -303,6 +303,7 @@ int hs_stack_mode_apply(struct hs_profile *profile, enum hs_stack_mode mode)
         w.part_nodes[i] = profile->parts[i].node;
     }
     for (uint32_t i = 0; i < profile->dump_count && w.append.err == 0; i++) {
+        hs_dump_forget_others(&profile->dumps[i]);
         if (profile->dumps[i].has_samples) {
             divide_dump(&w, &profile->dumps[i]);
         }

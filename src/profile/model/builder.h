@@ -140,6 +140,15 @@ void hs_builder_dump_births(struct hs_builder *builder, uint32_t dump, uint64_t 
 void hs_builder_dump_lifetimes(struct hs_builder *builder, uint32_t dump,
                                struct hs_profile_lifetime *lifetimes, size_t count);
 
+/*
+ * Sets the live blocks of a dump, whose samples were added before. Those with ids out of range are
+ * left out. The caller's array is sorted in place. Blocks are limited to HS_BUILDER_BLOCKS_MAX:
+ * there is room for those of the last dumps.
+ */
+#define HS_BUILDER_BLOCKS_MAX (UINT64_C(16) << 20)
+void hs_builder_dump_blocks(struct hs_builder *builder, uint32_t dump,
+                            struct hs_profile_block *blocks, size_t count);
+
 /* Appends a thread of a process. */
 void hs_builder_thread(struct hs_builder *builder, const struct hs_profile_thread *thread);
 /* Adds a name or glob by which a session selected heaps, once. Those beyond HS_ASKED_HEAPS_MAX are

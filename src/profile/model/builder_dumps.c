@@ -152,7 +152,7 @@ uint32_t hs_builder_dump(struct hs_builder *builder, const struct hs_profile_dum
     p->dumps[id].has_samples = false;
     p->dumps[id].sample_first = p->dumps[id].samples_n = p->dumps[id].aside_n = 0;
     p->dumps[id].heap_first = p->dumps[id].heaps_n = 0;
-    p->dumps[id].has_parts = p->dumps[id].has_lifetimes = false;
+    p->dumps[id].has_parts = p->dumps[id].has_blocks = p->dumps[id].has_lifetimes = false;
     p->dumps[id].births_n = 0;
     p->dumps[id].birth_window_ms = 0;
     process->last_dump = id;
@@ -213,6 +213,13 @@ static int compare_births(const void *left, const void *right)
                               : (a->window > b->window) - (a->window < b->window);
 }
 
+void hs_builder_sort_births(struct hs_profile_birth *births, size_t count)
+{
+    if (count > 0) {
+        qsort(births, count, sizeof(births[0]), compare_births);
+    }
+}
+
 void hs_builder_dump_births(struct hs_builder *builder, uint32_t dump, uint64_t window_ms,
                             uint64_t span_ms, const struct hs_profile_birth *births, size_t count)
 {
@@ -229,9 +236,7 @@ void hs_builder_dump_births(struct hs_builder *builder, uint32_t dump, uint64_t 
             p->births[p->birth_count + kept++] = births[i];
         }
     }
-    if (kept > 0) {
-        qsort(&p->births[p->birth_count], kept, sizeof(births[0]), compare_births);
-    }
+    hs_builder_sort_births(&p->births[p->birth_count], kept);
     p->dumps[dump].birth_first = (uint32_t)p->birth_count;
     p->dumps[dump].births_n = (uint32_t)kept;
     p->dumps[dump].birth_window_ms = window_ms;
@@ -251,6 +256,13 @@ static int compare_lifetimes(const void *left, const void *right)
     return (a->what > b->what) - (a->what < b->what);
 }
 
+void hs_builder_sort_lifetimes(struct hs_profile_lifetime *lifetimes, size_t count)
+{
+    if (count > 0) {
+        qsort(lifetimes, count, sizeof(lifetimes[0]), compare_lifetimes);
+    }
+}
+
 void hs_builder_dump_lifetimes(struct hs_builder *builder, uint32_t dump,
                                struct hs_profile_lifetime *lifetimes, size_t count)
 {
@@ -267,9 +279,7 @@ void hs_builder_dump_lifetimes(struct hs_builder *builder, uint32_t dump,
             p->lifetimes[p->lifetime_count + kept++] = lifetimes[i];
         }
     }
-    if (kept > 0) {
-        qsort(&p->lifetimes[p->lifetime_count], kept, sizeof(lifetimes[0]), compare_lifetimes);
-    }
+    hs_builder_sort_lifetimes(&p->lifetimes[p->lifetime_count], kept);
     p->dumps[dump].lifetime_first = (uint32_t)p->lifetime_count;
     p->dumps[dump].lifetimes_n = (uint32_t)kept;
     p->dumps[dump].has_lifetimes = true;

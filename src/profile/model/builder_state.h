@@ -27,7 +27,7 @@ struct hs_builder {
     size_t heap_capacity, dump_heap_capacity, process_capacity, dump_capacity, sample_capacity;
     size_t thread_capacity, loss_capacity, change_capacity, place_capacity;
     size_t asked_heap_capacity, ledger_capacity, ledger_line_capacity, pins_capacity;
-    size_t mapped_stack_capacity, part_capacity, birth_capacity, lifetime_capacity;
+    size_t mapped_stack_capacity, part_capacity, birth_capacity, lifetime_capacity, block_capacity;
     struct hs_intern scopes; /* (parent, name) */
     size_t scope_capacity;
 };
@@ -57,8 +57,11 @@ int hs_builder_settle_heaps(struct hs_builder *builder);
  */
 size_t hs_builder_tidy_heaps(const struct hs_profile *p, struct hs_profile_dump_heap *heaps,
                              size_t count);
-/* Sorts samples by node and heap. */
+/* Sorts samples by node and heap; and so births, lifetimes and blocks. */
 void hs_builder_sort_samples(struct hs_profile_sample *samples, size_t count);
+void hs_builder_sort_births(struct hs_profile_birth *births, size_t count);
+void hs_builder_sort_lifetimes(struct hs_profile_lifetime *lifetimes, size_t count);
+void hs_builder_sort_blocks(struct hs_profile_block *blocks, size_t count);
 
 /* Sorts the places, and leaves each (process, module) once. */
 void hs_builder_tidy_places(struct hs_builder *builder);

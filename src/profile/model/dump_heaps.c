@@ -269,6 +269,19 @@ static void keep_lifetimes(const struct hs_profile *p, struct hs_profile_dump *d
     dump->lifetimes_n = kept;
 }
 
+static void keep_blocks(const struct hs_profile *p, struct hs_profile_dump *dump,
+                        const bool *is_chosen)
+{
+    struct hs_profile_block *blocks = p->blocks + dump->block_first;
+    uint64_t kept = 0;
+    for (uint64_t i = 0; dump->has_blocks && i < dump->blocks_n; i++) {
+        if (is_chosen[blocks[i].heap]) {
+            blocks[kept++] = blocks[i];
+        }
+    }
+    dump->blocks_n = kept;
+}
+
 void hs_profile_keep_heaps(struct hs_profile *p, const bool *is_chosen)
 {
     for (uint32_t i = 0; i < p->dump_count; i++) {
@@ -285,6 +298,7 @@ void hs_profile_keep_heaps(struct hs_profile *p, const bool *is_chosen)
         keep_parts(p, dump, is_chosen);
         keep_births(p, dump, is_chosen);
         keep_lifetimes(p, dump, is_chosen);
+        keep_blocks(p, dump, is_chosen);
         dump->heaps_n = kept;
     }
 }

@@ -55,3 +55,10 @@ void hs_dump_parts_move(struct hs_profile *p, const struct hs_profile_dump *dump
         }
     }
 }
+
+void hs_dump_forget_others(struct hs_profile_dump *dump)
+{
+    dump->has_blocks = dump->has_lifetimes = false;
+    dump->births_n = 0;
+    dump->birth_window_ms = 0;
+}

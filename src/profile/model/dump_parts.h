@@ -24,5 +24,8 @@ struct hs_part_range hs_dump_parts_of(const struct hs_profile *p,
  * parts in order again. */
 void hs_dump_parts_move(struct hs_profile *p, const struct hs_profile_dump *dump,
                         const uint32_t *nodes);
+/* Forgets what has the stacks of samples and is not among parts: blocks, births and lifetimes. For
+ * a dump whose samples get other stacks. */
+void hs_dump_forget_others(struct hs_profile_dump *dump);
 /* Puts parts in order, one or more. */
 void hs_dump_parts_sort(struct hs_profile_part *parts, size_t count);

@@ -32,6 +32,7 @@ void hs_profile_free(struct hs_profile *profile)
     free(profile->parts);
     free(profile->births);
     free(profile->lifetimes);
+    free(profile->blocks);
     free(profile->scopes);
     free(profile->threads);
     free(profile->losses);
@@ -121,6 +122,24 @@ static bool are_heaps_valid(const struct hs_profile *p, const struct hs_profile_
     return true;
 }
 
+static bool are_blocks_valid(const struct hs_profile *p, const struct hs_profile_dump *dump)
+{
+    if (!dump->has_blocks) {
+        return true;
+    }
+    if (dump->block_first > p->block_count || dump->blocks_n > p->block_count - dump->block_first) {
+        return false;
+    }
+    for (uint64_t i = 0; i < dump->blocks_n; i++) {
+        const struct hs_profile_block *block = &p->blocks[dump->block_first + i];
+        if (block->node >= p->node_count || block->heap >= p->heap_count ||
+            block->type >= p->string_count || (i > 0 && block[-1].node > block->node)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool hs_profile_is_valid(const struct hs_profile *p)
 {
     if (p->string_count == 0 || p->strings[0][0] != '\0' || !are_nodes_valid(p)) {
@@ -128,7 +147,7 @@ bool hs_profile_is_valid(const struct hs_profile *p)
     }
     for (uint32_t i = 0; i < p->dump_count; i++) {
         if (p->dumps[i].process >= p->process_count || !are_samples_valid(p, &p->dumps[i]) ||
-            !are_heaps_valid(p, &p->dumps[i])) {
+            !are_heaps_valid(p, &p->dumps[i]) || !are_blocks_valid(p, &p->dumps[i])) {
             return false;
         }
     }

@@ -198,6 +198,21 @@ struct hs_profile_lifetime {
 };
 
 /*
+ * A recorded block that lived at a dump. What the blocks of a sample stand for adds up to its live,
+ * unless block_left_out_count of the dump is not 0.
+ */
+struct hs_profile_block {
+    uint64_t address; /* or the id that its heap gives it; 0: not known */
+    uint64_t size_bytes;
+    uint64_t birth_ns;   /* on the clock of the dump's time; 0: not known */
+    double bytes, count; /* what it stands for */
+    uint32_t node, heap; /* the sample's */
+    uint32_t tid;
+    uint32_t thread_name; /* string id */
+    uint32_t type;        /* string id; 0: unknown */
+};
+
+/*
  * A heap of one process at one instant. A carved heap gets its memory from blocks of other heaps,
  * so that adding it to them would count memory twice. All others are primary heaps.
  */
@@ -269,11 +284,14 @@ struct hs_profile_dump {
     bool has_parts; /* each sample with a figure has parts */
     /* in births[]: in the order of the samples of all heaps, then of the windows */
     uint32_t birth_first, births_n;
-    uint64_t birth_window_ms; /* the width of a window; 0: births are not known */
-    uint64_t birth_span_ms;   /* from the start of recording to the instant */
-    bool has_types;           /* types were looked for */
-    bool has_only_types;      /* parts tell types, but neither threads, ages nor scopes */
-    bool is_without_types;    /* the user asked that they are not */
+    uint64_t birth_window_ms;       /* the width of a window; 0: births are not known */
+    uint64_t birth_span_ms;         /* from the start of recording to the instant */
+    bool has_blocks;                /* its live blocks are listed: */
+    uint64_t block_first, blocks_n; /* in blocks[], by node, heap and address */
+    uint64_t block_left_out_count;
+    bool has_types;        /* types were looked for */
+    bool has_only_types;   /* parts tell types, but neither threads, ages nor scopes */
+    bool is_without_types; /* the user asked that they are not */
     /* in lifetimes[], in the order of the samples of all heaps */
     uint32_t lifetime_first, lifetimes_n;
     bool has_lifetimes;  /* they were measured, and the dump has samples */
@@ -466,6 +484,8 @@ struct hs_profile {
     uint64_t birth_count;
     struct hs_profile_lifetime *lifetimes;
     uint64_t lifetime_count;
+    struct hs_profile_block *blocks;
+    uint64_t block_count;
     struct hs_profile_scope *scopes; /* equal ones are one */
     uint32_t scope_count;
     struct hs_profile_thread *threads;

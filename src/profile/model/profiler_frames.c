@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "profile/model/builder_state.h"
+#include "profile/model/dump_parts.h"
 #include "profile/model/frame_class.h"
 
 enum origin {
@@ -71,13 +72,54 @@ static void find_targets(const struct hs_profile *p, const enum origin *origins,
     }
 }
 
+static uint32_t target_of(const uint32_t *targets, uint32_t node)
+{
+    return targets[node] == HS_NODE_NONE ? node : targets[node];
+}
+
+static void move_births(struct hs_profile *p, struct hs_profile_dump *dump, const uint32_t *targets)
+{
+    struct hs_profile_birth *births = p->births + dump->birth_first;
+    for (uint32_t i = 0; i < dump->births_n; i++) {
+        births[i].node = target_of(targets, births[i].node);
+    }
+    hs_builder_sort_births(births, dump->births_n);
+}
+
+static void move_lifetimes(struct hs_profile *p, struct hs_profile_dump *dump,
+                           const uint32_t *targets)
+{
+    size_t count = dump->has_lifetimes ? dump->lifetimes_n : 0;
+    struct hs_profile_lifetime *lifetimes = p->lifetimes + (count > 0 ? dump->lifetime_first : 0);
+    for (size_t i = 0; i < count; i++) {
+        lifetimes[i].node = target_of(targets, lifetimes[i].node);
+    }
+    hs_builder_sort_lifetimes(lifetimes, count);
+}
+
+/* Parts and blocks have the nodes of their samples. */
+static void move_parts(struct hs_profile *p, struct hs_profile_dump *dump, const uint32_t *targets)
+{
+    for (unsigned view = 0; view < HS_PART_VIEWS && dump->has_parts; view++) {
+        struct hs_profile_part *parts = p->parts + dump->part_first[view];
+        for (uint32_t i = 0; i < dump->parts_n[view]; i++) {
+            parts[i].node = target_of(targets, parts[i].node);
+        }
+        hs_dump_parts_sort(parts, dump->parts_n[view]);
+    }
+    struct hs_profile_block *blocks = p->blocks + (dump->has_blocks ? dump->block_first : 0);
+    for (uint64_t i = 0; dump->has_blocks && i < dump->blocks_n; i++) {
+        blocks[i].node = target_of(targets, blocks[i].node);
+    }
+    hs_builder_sort_blocks(blocks, dump->has_blocks ? dump->blocks_n : 0);
+}
+
 static void move_samples(struct hs_profile *p, struct hs_profile_dump *dump,
                          const uint32_t *targets)
 {
     struct hs_profile_sample *samples = p->samples + dump->sample_first;
     for (uint32_t i = 0; i < dump->samples_n; i++) {
-        uint32_t target = targets[samples[i].node];
-        samples[i].node = target == HS_NODE_NONE ? samples[i].node : target;
+        samples[i].node = target_of(targets, samples[i].node);
     }
     dump->samples_n = (uint32_t)hs_builder_tidy_samples(p, samples, dump->samples_n);
 }
@@ -96,6 +138,9 @@ int hs_profile_leave_out_profiler(struct hs_profile *profile)
         find_targets(profile, origins, targets);
         for (uint32_t i = 0; i < profile->dump_count; i++) {
             move_samples(profile, &profile->dumps[i], targets);
+            move_parts(profile, &profile->dumps[i], targets);
+            move_births(profile, &profile->dumps[i], targets);
+            move_lifetimes(profile, &profile->dumps[i], targets);
         }
     }
     free(targets);

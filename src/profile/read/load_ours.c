@@ -15,6 +15,7 @@
 #include "profile/model/loss.h"
 #include "profile/model/margin.h"
 #include "profile/read/load_births.h"
+#include "profile/read/load_blocks.h"
 #include "profile/read/load_heaps.h"
 #include "profile/read/load_intervals.h"
 #include "profile/read/load_ledger.h"
@@ -28,8 +29,9 @@ struct hs_load_process {
     uint32_t process;               /* in the profile */
     struct hs_intern_array row_ids; /* (callstack iid, heap) */
     struct hs_load_row *rows;
-    struct hs_load_parts *parts;   /* NULL: none so far */
+    struct hs_load_parts *parts;  /* NULL: none so far */
     struct hs_load_births *births; /* NULL: none so far */
+    struct hs_load_blocks blocks; /* of the dump that is open */
     struct hs_load_lifetimes *lifetimes;
     struct hs_load_heap_list *heaps;
     bool has_head; /* a dump is open, with this head: */
@@ -189,6 +191,7 @@ static void set_head(struct hs_load *load, struct hs_load_process *process,
         .has_types = dump->has_types,
         .is_without_types = dump->is_without_types,
         .has_lifetimes = dump->has_lifetimes,
+        .block_left_out_count = dump->has_blocks ? dump->block_left_out_count : 0,
         .is_at_max = dump->is_at_max && dump->peak_time_ns != 0,
         .has_scaled_counts = true,
         .live = get_amount(dump->live, intervals.narrowest_bytes),
@@ -286,6 +289,7 @@ static void close_dump(struct hs_load *load, struct hs_load_process *process, bo
     }
     process->last_dump = hs_builder_dump(load->builder, &process->head, samples, count);
     give_parts(load, process);
+    hs_load_blocks_give(load, &process->blocks, process->last_dump);
     hs_load_heaps_add(load, process->heaps, process->last_dump, &process->head, only_heap(process));
     process->has_dump |= is_whole;
     free(samples);
@@ -387,6 +391,7 @@ static void on_dump(struct hs_load *load, struct hs_load_sequence *sequence,
     }
     update_process(load, process, dump);
     set_head(load, process, dump);
+    hs_load_blocks_begin(&process->blocks, dump);
     hs_load_ledgers(load, sequence->interned, dump, &process->head);
     hs_load_losses_set(load, &process->losses, dump, refusal_of(dump));
     set_changes(process, dump);
@@ -408,6 +413,9 @@ static void take_parts(struct hs_load *load, struct hs_load_process *process,
         hs_load_births_set(load, &process->births, &table, packet->births);
     }
     hs_load_lifetimes_set(load, &process->lifetimes, &table, packet->lifetimes);
+    if (packet->blocks) {
+        hs_load_blocks_add(load, &process->blocks, &process->parts, &table, packet->blocks);
+    }
 }
 
 /* The process that a packet is about, if its dump is open; otherwise NULL. */
@@ -419,6 +427,7 @@ static struct hs_load_process *find_open(struct hs_load *load,
                    : packet->parts     ? packet->parts->process_idx
                    : packet->births    ? packet->births->process_idx
                    : packet->lifetimes ? packet->lifetimes->process_idx
+                   : packet->blocks    ? packet->blocks->process_idx
                    : packet->dump_end  ? packet->dump_end->process_idx
                                        : UINT32_MAX;
     struct hs_load_process *process = hs_intern_elem(&load->process_ids, load->processes,
@@ -497,6 +506,7 @@ void hs_load_ours_deinit(struct hs_load *load)
         hs_load_parts_free(load->processes[i].parts);
         hs_load_births_free(load->processes[i].births);
         hs_load_lifetimes_free(load->processes[i].lifetimes);
+        hs_load_blocks_deinit(&load->processes[i].blocks);
         free(load->processes[i].threads);
         free(load->processes[i].changes);
         hs_load_heaps_free(load->processes[i].heaps);

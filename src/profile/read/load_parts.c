@@ -77,7 +77,7 @@ static int name_thread(struct hs_load *load, struct hs_load_parts *parts, uint32
 }
 
 static int name_threads(struct hs_load *load, struct hs_load_parts *parts,
-                        const Hs__Pb__HsParts *packet)
+                        const struct hs_load_part_names *packet)
 {
     int r = 0;
     for (size_t i = 0; i < packet->n_thread_id && r == 0; i++) {
@@ -89,7 +89,7 @@ static int name_threads(struct hs_load *load, struct hs_load_parts *parts,
 }
 
 static int name_types(struct hs_load *load, struct hs_load_parts *parts,
-                      const Hs__Pb__HsParts *packet)
+                      const struct hs_load_part_names *packet)
 {
     int r = 0;
     for (size_t i = 0; i < packet->n_type_id && i < packet->n_type_name && r == 0; i++) {
@@ -207,13 +207,18 @@ static size_t longest(const Hs__Pb__HsParts *packet)
     return most;
 }
 
+const struct hs_load_row *hs_load_row_at(const struct hs_load_row_table *table, int64_t *iid,
+                                         int64_t delta, uint32_t heap)
+{
+    *iid = (int64_t)((uint64_t)*iid + (uint64_t)delta);
+    return hs_intern_elem(table->ids, (void *)(uintptr_t)table->rows, sizeof(table->rows[0]),
+                          (struct hs_intern_key){ .hi = heap, .lo = (uint64_t)*iid });
+}
+
 size_t hs_load_row_find(const struct hs_load_row_table *table, int64_t *iid, int64_t delta,
                         uint32_t heap)
 {
-    *iid = (int64_t)((uint64_t)*iid + (uint64_t)delta);
-    const struct hs_load_row *row =
-        hs_intern_elem(table->ids, (void *)(uintptr_t)table->rows, sizeof(*row),
-                       (struct hs_intern_key){ .hi = heap, .lo = (uint64_t)*iid });
+    const struct hs_load_row *row = hs_load_row_at(table, iid, delta, heap);
     return row ? (size_t)(row - table->rows) : SIZE_MAX;
 }
 
@@ -243,11 +248,29 @@ static int set_rows(struct hs_load_parts *parts, const struct hs_load_row_table 
     return r;
 }
 
+void hs_load_parts_take_names(struct hs_load *load, struct hs_load_parts **parts,
+                              const struct hs_load_part_names *names)
+{
+    int r = make(load, parts) ? name_threads(load, *parts, names) : -ENOMEM;
+    r = r == 0 ? name_types(load, *parts, names) : r;
+    load->err = load->err ? load->err : r;
+}
+
+void hs_load_parts_find_names(const struct hs_load_parts *parts, uint32_t thread_id,
+                              uint32_t type_id, struct hs_profile_block *block)
+{
+    bool is_known = parts && thread_id < parts->thread_capacity;
+    block->tid = is_known ? parts->threads[thread_id].tid : 0;
+    block->thread_name = is_known ? parts->threads[thread_id].name : 0;
+    block->type = parts && type_id < parts->type_capacity ? parts->types[type_id] : 0;
+}
+
 void hs_load_parts_set(struct hs_load *load, struct hs_load_parts **parts,
                        const struct hs_load_row_table *table, const Hs__Pb__HsParts *packet)
 {
-    int r = make(load, parts) ? name_threads(load, *parts, packet) : -ENOMEM;
-    r = r == 0 ? name_types(load, *parts, packet) : r;
+    const struct hs_load_part_names names = HS_LOAD_PART_NAMES(packet);
+    hs_load_parts_take_names(load, parts, &names);
+    int r = load->err;
     r = r == 0 ? name_scopes(load, *parts, packet) : r;
     r = r == 0 ? set_rows(*parts, table, packet) : r;
     load->err = load->err ? load->err : r;

@@ -7,6 +7,7 @@
  *   load_rows.c       the columns of rows in these packets
  *   load_parts.c      the parts of callstacks in these packets
  *   load_births.c     the births of callstacks in these packets
+ *   load_blocks.c     the live blocks in these packets
  *   load_heaps.c      what these packets say of the heaps of a process
  *   load_losses.c     what these packets say is missing
  *   load_samples.c    ProfilePackets

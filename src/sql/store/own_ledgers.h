@@ -1,6 +1,6 @@
 /*
- * The tables of what the resident memory consists of, and of parts: those of our own tables whose
- * rows name nodes of heapscope_nodes.
+ * The tables of what the resident memory consists of, of parts and of blocks: those of our own
+ * tables whose rows name nodes of heapscope_nodes.
  *
  * Threads   one user.
  * Fails     through store->err.
@@ -27,6 +27,9 @@ void hs_own_births_add(struct hs_sql_store *store, const struct hs_profile *p,
 /* own_lifetimes.c: fills heapscope_lifetimes. */
 void hs_own_lifetimes_add(struct hs_sql_store *store, const struct hs_profile *p,
                           const uint32_t *node_rows);
+/* own_blocks.c: fills heapscope_blocks. */
+void hs_own_blocks_add(struct hs_sql_store *store, const struct hs_profile *p,
+                       const uint32_t *node_rows);
 /* own_parts.c: fills heapscope_parts. */
 void hs_own_parts_add(struct hs_sql_store *store, const struct hs_profile *p,
                       const uint32_t *node_rows);

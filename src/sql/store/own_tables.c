@@ -358,6 +358,7 @@ struct hs_own_tables *hs_own_tables_new(struct hs_sql_store *store, struct hs_pr
         hs_own_parts_add(store, profile, own->node_rows);
         hs_own_births_add(store, profile, own->node_rows);
         hs_own_lifetimes_add(store, profile, own->node_rows);
+        hs_own_blocks_add(store, profile, own->node_rows);
     }
     return own;
 }

@@ -152,6 +152,10 @@ static const struct {
                           "gain_bytes int gain_low_bytes int gain_high_bytes int set_gain_bytes "
                           "int "
                           "set_gain_low_bytes int set_gain_high_bytes int is_exact int" },
+    [HS_SQL_OWN_BLOCKS] = { "heapscope_blocks",
+                            "id # dump_id int process_id int address int size int bytes real "
+                            "count real node_id int heap_name text is_counted int tid int "
+                            "thread_name text birth_ns int age_ns int type_name text" },
     [HS_SQL_OWN_PARTS] = { "heapscope_parts",
                            "id # dump_id int view text node_id int heap_name text is_counted int "
                            "tid int thread_name text type_name text scope text age_from_ms int "

@@ -55,6 +55,7 @@ enum hs_sql_table {
     HS_SQL_OWN_PARTS,
     HS_SQL_OWN_BIRTHS,
     HS_SQL_OWN_LIFETIMES,
+    HS_SQL_OWN_BLOCKS,
     HS_SQL_TABLES_N,
 };
 

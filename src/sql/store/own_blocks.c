@@ -1,0 +1,36 @@
+/*
+ * heapscope_blocks: see own_ledgers.h.
+ */
+#include "profile/model/dump_heaps.h"
+#include "sql/store/own_ledgers.h"
+
+static void add_block(struct hs_sql_store *store, const struct hs_profile *p, uint32_t dump,
+                      const struct hs_profile_block *block, const uint32_t *node_rows)
+{
+    const struct hs_profile_dump *d = &p->dumps[dump];
+    const struct hs_profile_dump_heap *heap = hs_profile_dump_heap(p, d, block->heap);
+    int64_t age_ns = d->time_ns > block->birth_ns ? (int64_t)(d->time_ns - block->birth_ns) : 0;
+    HS_SQL_ADD(store, HS_SQL_OWN_BLOCKS, dump, d->process,
+               block->address ? (int64_t)block->address : HS_ROWS_NULL, (int64_t)block->size_bytes,
+               hs_rows_real(block->bytes), hs_rows_real(block->count),
+               (int64_t)hs_own_row_of_node(node_rows, block->node),
+               hs_sql_store_str(store, hs_profile_string(p, p->heaps[block->heap])),
+               !heap || heap->is_counted, (int64_t)block->tid,
+               hs_sql_store_str(store, hs_profile_string(p, block->thread_name)),
+               block->birth_ns ? (int64_t)block->birth_ns : HS_ROWS_NULL,
+               block->birth_ns ? age_ns : HS_ROWS_NULL,
+               block->type ? hs_sql_store_str(store, hs_profile_string(p, block->type))
+                           : HS_ROWS_NULL);
+}
+
+void hs_own_blocks_add(struct hs_sql_store *store, const struct hs_profile *p,
+                       const uint32_t *node_rows)
+{
+    for (uint32_t d = 0; d < p->dump_count; d++) {
+        const struct hs_profile_block *blocks = p->blocks + p->dumps[d].block_first;
+        for (uint64_t i = 0; p->dumps[d].has_blocks && i < p->dumps[d].blocks_n && store->err == 0;
+             i++) {
+            add_block(store, p, d, &blocks[i], node_rows);
+        }
+    }
+}
