@@ -174,7 +174,7 @@ static void long_tail(struct hs_profile *profile)
         }
         report(profile, HS_REPORT_JSON_TREE, HS_VIEW_AUTO, HS_REPORT_ALL);
         hs_buf_init(&buf, look, NULL);
-        (void)hs_pprof_write(profile, &last, &buf);
+        (void)hs_pprof_write(profile, &last, &(struct hs_pprof_options){ 0 }, &buf);
         finish(&buf);
     }
 }
@@ -222,7 +222,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     }
     struct hs_buf buf;
     hs_buf_init(&buf, look, NULL);
-    (void)hs_pprof_write(profile, &last, &buf);
+    (void)hs_pprof_write(profile, &last, &(struct hs_pprof_options){ 0 }, &buf);
     finish(&buf);
     hs_buf_init(&buf, look, &text);
     (void)hs_folded_write(profile, &last, HS_VIEW_ALLOC_SPACE, &buf);

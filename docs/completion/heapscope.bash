@@ -152,7 +152,7 @@ _heapscope()
             options+=' --json'
             ;;
         snapshot)
-            options+=' --pid --by-koid --name --by-name --output --output-file --blocks --no-symbolize --no-types --quiet'
+            options+=' --pid --by-koid --name --by-name --output --output-file --blocks --with-tags --no-symbolize --no-types --quiet'
             ;;
         snapshots)
             options+=' --json --by-name --pid --by-koid --download --delete --output --output-file --quiet'
@@ -168,7 +168,7 @@ _heapscope()
             options+=' --by --stack-mode --view --snapshots --process --heap --normalize --trend --rss --tree --json --format --output --top --threshold --size-threshold'
             ;;
         export)
-            options+=' --format --output --view --snapshot --pid --heap --base --stack-mode --other-below --quiet'
+            options+=' --format --output --view --snapshot --pid --heap --base --stack-mode --other-below --with-tags --labels --quiet'
             ;;
         query)
             options+=' --format --file --query-file --query-string --heap'

@@ -26,22 +26,10 @@
 #include "view/gzip.h"
 #include "view/pprof_layout.h"
 #include "view/pprof_parts.h"
+#include "view/pprof_split.h"
+#include "view/pprof_writer.h"
 
 #define VALUES_MAX HS_PPROF_VALUES_MAX
-
-struct writer {
-    const struct hs_profile *profile;
-    const struct hs_selection *selection;
-    const struct hs_pprof_layout *layout;
-    size_t value_count;
-    struct hs_pprof_parts parts;
-    struct hs_intern functions;
-    bool *is_frame_used;
-    uint8_t *module_has;        /* enum module_has bits, by module */
-    double carries[VALUES_MAX]; /* rounding error so far */
-    uint64_t *locations;        /* of the current sample, innermost first */
-    size_t location_capacity;
-};
 
 enum module_has {
     HAS_ANY = 1, /* a frame that is used */
@@ -50,12 +38,12 @@ enum module_has {
     HAS_LINES = 8,
 };
 
-static int64_t string_id(struct writer *w, uint32_t string)
+static int64_t string_id(struct hs_pprof_writer *w, uint32_t string)
 {
     return hs_pprof_text(&w->parts, hs_profile_string(w->profile, string));
 }
 
-static const char *annotation(const struct writer *w, const struct hs_profile_frame *frame)
+static const char *annotation(const struct hs_pprof_writer *w, const struct hs_profile_frame *frame)
 {
     return !w->layout->is_annotated                   ? ""
            : frame->kind == HS_FRAME_KIND_JIT         ? " [jit]"
@@ -64,7 +52,8 @@ static const char *annotation(const struct writer *w, const struct hs_profile_fr
 }
 
 /* The id of a function's name, with the kind of its code. */
-static int64_t name_id(struct writer *w, const struct hs_profile_frame *frame, uint32_t name)
+static int64_t name_id(struct hs_pprof_writer *w, const struct hs_profile_frame *frame,
+                       uint32_t name)
 {
     struct hs_buf text = HS_BUF_INIT;
     hs_buf_str(&text, hs_profile_string(w->profile, name));
@@ -75,8 +64,8 @@ static int64_t name_id(struct writer *w, const struct hs_profile_frame *frame, u
     return id;
 }
 
-static uint64_t function_id(struct writer *w, const struct hs_profile_frame *frame, uint32_t name,
-                            uint32_t system_name, uint32_t file)
+static uint64_t function_id(struct hs_pprof_writer *w, const struct hs_profile_frame *frame,
+                            uint32_t name, uint32_t system_name, uint32_t file)
 {
     uint64_t kind = w->layout->is_annotated ? frame->kind : 0;
     struct hs_intern_key key = { .hi = (uint64_t)name << 32 | system_name,
@@ -102,12 +91,12 @@ static uint64_t function_id(struct writer *w, const struct hs_profile_frame *fra
 }
 
 /* The process whose addresses are written: pprof has room for those of one process. */
-static uint32_t first_process(const struct writer *w)
+static uint32_t first_process(const struct hs_pprof_writer *w)
 {
     return w->selection->dump_count > 0 ? w->profile->dumps[w->selection->dumps[0]].process : 0;
 }
 
-static void put_location(struct writer *w, uint32_t frame_idx)
+static void put_location(struct hs_pprof_writer *w, uint32_t frame_idx)
 {
     const struct hs_profile *p = w->profile;
     const struct hs_profile_frame *frame = &p->frames[frame_idx];
@@ -154,7 +143,7 @@ static void put_location(struct writer *w, uint32_t frame_idx)
     free(list);
 }
 
-static void put_mapping(struct writer *w, uint32_t idx)
+static void put_mapping(struct hs_pprof_writer *w, uint32_t idx)
 {
     const struct hs_profile_module *m = &w->profile->modules[idx];
     uint8_t has = w->module_has[idx];
@@ -185,7 +174,7 @@ static void put_mapping(struct writer *w, uint32_t idx)
 }
 
 /* The program's executable comes first, because pprof takes the first mapping as the program. */
-static void put_mappings(struct writer *w)
+static void put_mappings(struct hs_pprof_writer *w)
 {
     const struct hs_profile *p = w->profile;
     uint32_t exe = p->processes[p->dumps[w->selection->dumps[0]].process].exe;
@@ -213,7 +202,7 @@ static int64_t rounded(double *carry, double value)
     return hs_saturate_round(out);
 }
 
-static size_t collect_locations(struct writer *w, uint32_t node)
+static size_t collect_locations(struct hs_pprof_writer *w, uint32_t node)
 {
     size_t count = 0;
     for (uint32_t n = node; n != HS_NODE_NONE; n = w->profile->nodes[n].parent) {
@@ -230,43 +219,32 @@ static size_t collect_locations(struct writer *w, uint32_t node)
     return count;
 }
 
-static void put_sample(struct writer *w, const struct hs_profile_sample *sample, uint32_t pid)
+void hs_pprof_put_sample(struct hs_pprof_writer *w, const struct hs_pprof_place *place,
+                         const int64_t *values, struct hs_pprof_labels *labels)
 {
-    const double exact[VALUES_MAX] = {
-        sample->alloc.count, sample->alloc.bytes, sample->live.count,
-        sample->live.bytes,  sample->peak.count,  sample->peak.bytes,
-    };
-    int64_t values[VALUES_MAX];
-    size_t value_count = w->value_count;
-    bool is_empty = true;
-    if (w->layout->heap != HS_PPROF_HEAP_ALL && sample->heap != w->layout->heap) {
-        return;
-    }
-    for (size_t i = 0; i < value_count; i++) {
-        values[i] = rounded(&w->carries[i], exact[w->layout->values[i]]);
-        is_empty = is_empty && values[i] == 0;
-    }
-    if (is_empty) {
-        return;
-    }
-    Hs__Pprof__PprofLabel labels[2] = { HS__PPROF__PPROF_LABEL__INIT,
-                                        HS__PPROF__PPROF_LABEL__INIT };
-    Hs__Pprof__PprofLabel *label_list[2] = { &labels[0], &labels[1] };
+    const struct hs_profile *p = w->profile;
+    const struct hs_profile_process *process = &p->processes[place->dump->process];
+    Hs__Pprof__PprofLabel *label_list[HS_PPROF_LABELS_MAX];
     Hs__Pprof__PprofSample out = HS__PPROF__PPROF_SAMPLE__INIT;
     Hs__Pprof__PprofSample *samples[1] = { &out };
     if (w->selection->dump_count > 1) {
-        labels[out.n_label].key = hs_pprof_text(&w->parts, "pid");
-        labels[out.n_label++].num = pid;
+        hs_pprof_number_label(w, labels, "pid", process->pid, NULL);
     }
-    if (w->layout->heap == HS_PPROF_HEAP_ALL && w->profile->heap_count > 1 &&
-        sample->heap < w->profile->heap_count) {
-        labels[out.n_label].key = hs_pprof_text(&w->parts, "heap");
-        labels[out.n_label++].str = string_id(w, w->profile->heaps[sample->heap]);
+    if (w->selection->dump_count > 1 && w->options.with_tags) {
+        hs_pprof_text_label(w, labels, "process_name", hs_profile_string(p, process->name));
     }
+    if (w->layout->heap == HS_PPROF_HEAP_ALL && p->heap_count > 1 &&
+        place->sample->heap < p->heap_count) {
+        hs_pprof_text_label(w, labels, "heap", hs_profile_string(p, p->heaps[place->sample->heap]));
+    }
+    for (size_t i = 0; i < labels->count; i++) {
+        label_list[i] = &labels->items[i];
+    }
+    out.n_label = labels->count;
     out.label = label_list;
-    out.n_value = value_count;
-    out.value = values;
-    out.n_location_id = collect_locations(w, sample->node);
+    out.n_value = w->value_count;
+    out.value = (int64_t *)(uintptr_t)values;
+    out.n_location_id = collect_locations(w, place->sample->node);
     out.location_id = w->locations;
     Hs__Pprof__PprofProfile part = HS__PPROF__PPROF_PROFILE__INIT;
     part.n_sample = 1;
@@ -274,7 +252,36 @@ static void put_sample(struct writer *w, const struct hs_profile_sample *sample,
     hs_pprof_put(&w->parts, &part);
 }
 
-static void put_samples(struct writer *w)
+static void put_sample(struct hs_pprof_writer *w, const struct hs_pprof_place *place)
+{
+    const struct hs_profile_sample *sample = place->sample;
+    const double exact[VALUES_MAX] = {
+        sample->alloc.count, sample->alloc.bytes, sample->live.count,
+        sample->live.bytes,  sample->peak.count,  sample->peak.bytes,
+    };
+    int64_t values[VALUES_MAX];
+    struct hs_pprof_labels labels = { .count = 0 };
+    bool is_empty = true;
+    if (w->layout->heap != HS_PPROF_HEAP_ALL && sample->heap != w->layout->heap) {
+        return;
+    }
+    for (size_t i = 0; i < w->value_count; i++) {
+        values[i] = rounded(&w->carries[i], exact[w->layout->values[i]]);
+        is_empty = is_empty && values[i] == 0;
+    }
+    if (is_empty) {
+        return;
+    }
+    if (w->options.with_tags) {
+        hs_pprof_put_blocks(w, place, values);
+    } else if (w->options.labels != 0) {
+        hs_pprof_put_labelled(w, place, values);
+    } else {
+        hs_pprof_put_sample(w, place, values, &labels);
+    }
+}
+
+static void put_samples(struct hs_pprof_writer *w)
 {
     const struct hs_profile *p = w->profile;
     for (uint32_t d = 0; d < w->selection->dump_count; d++) {
@@ -283,7 +290,8 @@ static void put_samples(struct writer *w)
         uint32_t count = w->layout->heap == HS_PPROF_HEAP_ALL ? dump->samples_n
                                                               : dump->samples_n + dump->aside_n;
         for (uint32_t i = 0; i < count && w->parts.err == 0; i++) {
-            put_sample(w, &p->samples[dump->sample_first + i], p->processes[dump->process].pid);
+            const struct hs_pprof_place place = { dump, &p->samples[dump->sample_first + i] };
+            put_sample(w, &place);
         }
     }
     for (uint32_t i = 0; i < p->frame_count && w->parts.err == 0; i++) {
@@ -293,7 +301,7 @@ static void put_samples(struct writer *w)
     }
 }
 
-static void put_comment(struct writer *w, const char *text)
+static void put_comment(struct hs_pprof_writer *w, const char *text)
 {
     int64_t id = hs_pprof_text(&w->parts, text);
     Hs__Pprof__PprofProfile part = HS__PPROF__PPROF_PROFILE__INIT;
@@ -302,8 +310,8 @@ static void put_comment(struct writer *w, const char *text)
     hs_pprof_put(&w->parts, &part);
 }
 
-static void put_total_comment(struct writer *w, const char *name, const struct hs_amount *amount,
-                              bool is_lossy)
+static void put_total_comment(struct hs_pprof_writer *w, const char *name,
+                              const struct hs_amount *amount, bool is_lossy)
 {
     char bytes[HS_FORMAT_INTERVAL_BYTES];
     char count[HS_FORMAT_INTERVAL_BYTES];
@@ -320,7 +328,7 @@ static void put_total_comment(struct writer *w, const char *name, const struct h
     put_comment(w, text);
 }
 
-static void put_comments(struct writer *w)
+static void put_comments(struct hs_pprof_writer *w)
 {
     const struct hs_profile *p = w->profile;
     const struct hs_selection *s = w->selection;
@@ -365,7 +373,7 @@ static void put_comments(struct writer *w)
     hs_buf_deinit(&text);
 }
 
-static void put_head(struct writer *w)
+static void put_head(struct hs_pprof_writer *w)
 {
     const struct hs_selection *s = w->selection;
     Hs__Pprof__PprofValueType values[VALUES_MAX];
@@ -393,10 +401,14 @@ static void put_head(struct writer *w)
 }
 
 static int write_profile(const struct hs_selection *selection, const struct hs_pprof_layout *layout,
-                         struct hs_buf *out)
+                         const struct hs_pprof_options *options, struct hs_buf *out)
 {
     const struct hs_profile *p = selection->profile;
-    struct writer w = { .profile = p, .selection = selection, .layout = layout, .parts.out = out };
+    struct hs_pprof_writer w = { .profile = p,
+                                 .selection = selection,
+                                 .layout = layout,
+                                 .options = *options,
+                                 .parts.out = out };
     w.value_count =
         layout->count == VALUES_MAX && !selection->has_peak ? VALUES_MAX - 2 : layout->count;
     w.is_frame_used = calloc(p->frame_count + 1u, sizeof(*w.is_frame_used));
@@ -410,6 +422,7 @@ static int write_profile(const struct hs_selection *selection, const struct hs_p
     }
     hs_pprof_parts_deinit(&w.parts);
     hs_intern_deinit(&w.functions);
+    free(w.split);
     free(w.is_frame_used);
     free(w.module_has);
     free(w.locations);
@@ -429,14 +442,15 @@ int hs_pprof_write_dump(const struct hs_profile *profile, const struct hs_pprof_
     }
     int err = hs_select_dump(profile, dump->dump_idx, &selection);
     if (err == 0) {
-        err = write_profile(&selection, &layout, buf);
+        const struct hs_pprof_options plain = { .labels = 0 };
+        err = write_profile(&selection, &layout, &plain, buf);
         hs_selection_deinit(&selection);
     }
     return err;
 }
 
 int hs_pprof_write(const struct hs_profile *profile, const struct hs_select_spec *select,
-                   struct hs_buf *buf)
+                   const struct hs_pprof_options *options, struct hs_buf *buf)
 {
     struct hs_selection selection;
     int err = hs_select_dumps(profile, select, &selection);
@@ -448,7 +462,9 @@ int hs_pprof_write(const struct hs_profile *profile, const struct hs_select_spec
     if (err == 0) {
         struct hs_buf plain;
         hs_buf_init(&plain, hs_gzip_sink, gzip);
-        err = write_profile(&selection, &hs_pprof_layout_go, &plain);
+        err = write_profile(&selection,
+                            options->with_tags ? &hs_pprof_layout_blocks : &hs_pprof_layout_go,
+                            options, &plain);
         int late_err = hs_buf_finish(&plain);
         err = err ? err : late_err;
         hs_buf_deinit(&plain);

@@ -18,6 +18,14 @@ const struct hs_pprof_layout hs_pprof_layout_go = {
     .heap = HS_PPROF_HEAP_ALL,
 };
 
+const struct hs_pprof_layout hs_pprof_layout_blocks = {
+    .types = { { "inuse_objects", "count" }, { "inuse_space", "bytes" } },
+    .values = { HS_PPROF_VALUE_LIVE_COUNT, HS_PPROF_VALUE_LIVE_BYTES },
+    .count = 2,
+    .default_type = "inuse_space",
+    .heap = HS_PPROF_HEAP_ALL,
+};
+
 static const struct hs_pprof_layout malloc_layout = {
     .types = { { "Total malloc count", "count" },
                { "Total malloc size", "bytes" },

@@ -38,6 +38,8 @@ enum hs_pprof_value {
 
 /* Go's layout. The last two values are not used when no peak was recorded. */
 extern const struct hs_pprof_layout hs_pprof_layout_go;
+/* Of samples that are one block each: what lives, in Go's names. */
+extern const struct hs_pprof_layout hs_pprof_layout_blocks;
 
 /* The layout of traceconv for the heap of this name. */
 const struct hs_pprof_layout *hs_pprof_layout_of_heap(const char *heap);

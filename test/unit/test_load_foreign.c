@@ -379,7 +379,7 @@ static struct hs_buf our_pprof(void)
     fixture_sample(&fx, bare, fixture_exact(0, 0), fixture_exact(7, 1), fixture_exact(0, 0));
     fx.p.real_minus_mono_ns = UINT64_C(1700000000000000000);
     struct hs_buf buf = HS_BUF_INIT;
-    assert_int_equal(hs_pprof_write(&fx.p, &last, &buf), 0);
+    assert_int_equal(hs_pprof_write(&fx.p, &last, &(struct hs_pprof_options){ 0 }, &buf), 0);
     fixture_deinit(&fx);
     return buf;
 }

@@ -20,7 +20,7 @@ static Hs__Pprof__PprofProfile *export_and_decode(const struct hs_profile *p)
 {
     static unsigned char plain[1 << 20];
     struct hs_buf buf = HS_BUF_INIT;
-    assert_int_equal(hs_pprof_write(p, &last, &buf), 0);
+    assert_int_equal(hs_pprof_write(p, &last, &(struct hs_pprof_options){ 0 }, &buf), 0);
     z_stream stream = { .next_in = (unsigned char *)buf.data,
                         .avail_in = (unsigned)buf.bytes,
                         .next_out = plain,

@@ -20,6 +20,7 @@
 #include "cli/message.h"
 #include "cli/session_options.h"
 #include "ctl/ctl.pb-c.h"
+#include "profile/model/profile.h"
 #include "util/human.h"
 #include "util/shell_word.h"
 
@@ -27,12 +28,21 @@ struct snapshot {
     uint64_t pid;
     const char *name;
     const char *output;
-    bool is_quiet, is_symbolizing, with_blocks;
+    bool is_quiet, is_symbolizing, with_blocks, with_tags;
     char default_path[160];
     bool is_without_types;
 };
 
 /* --- the answer ------------------------------------------------------------------------------- */
+
+static bool lists_blocks(const struct hs_profile *profile)
+{
+    bool has_blocks = profile->dump_count > 0;
+    for (uint32_t i = 0; i < profile->dump_count; i++) {
+        has_blocks = has_blocks && profile->dumps[i].has_blocks;
+    }
+    return has_blocks;
+}
 
 static int take(struct snapshot *s, const Hs__Ctl__Snapped *snapped, int fd)
 {
@@ -43,6 +53,13 @@ static int take(struct snapshot *s, const Hs__Ctl__Snapped *snapped, int fd)
     int status = hs_snapshot_output_load(fd, &map, &profile);
     if (status != HS_EXIT_STATUS_DONE) {
         return status;
+    }
+    if (s->with_blocks && !lists_blocks(profile)) {
+        hs_message("the process that records %u is of an older version, and does not list blocks: "
+                   "restart it, or leave out --blocks",
+                   snapped->pid);
+        hs_snapshot_output_unload(&map, profile);
+        return HS_EXIT_STATUS_FAILED;
     }
     if (!s->output) {
         snprintf(s->default_path, sizeof(s->default_path), "heapscope.%.100s.%u.snapshot.pftrace",
@@ -55,7 +72,8 @@ static int take(struct snapshot *s, const Hs__Ctl__Snapped *snapped, int fd)
                                                .trace = map.data,
                                                .trace_bytes = map.bytes,
                                                .is_symbolizing = s->is_symbolizing,
-                                               .is_quiet = s->is_quiet };
+                                               .is_quiet = s->is_quiet,
+                                               .with_tags = s->with_tags };
     status = hs_snapshot_output_write(&output, profile, &bytes);
     if (status == HS_EXIT_STATUS_DONE && strcmp(s->output, "-") != 0) {
         hs_message_info("wrote %s (%s): the heap of process %u (%s), of session %s", s->output,
@@ -116,6 +134,9 @@ int hs_cmd_snapshot(int argc, char **argv)
             "heapscope.NAME.PID.snapshot.pftrace)"),
         HS_OPT_STRING(0, "output-file", "FILE", &s.output, "the same as --output"),
         HS_OPT_BLOCKS(&s.with_blocks),
+        HS_OPT_FLAG(0, "with-tags", &s.with_tags,
+                    "write pprof with one sample for each recorded live block, with the labels "
+                    "address, bytes, timestamp, thread and type; implies --blocks"),
         HS_OPT_FLAG_OFF(0, "no-symbolize", &s.is_symbolizing,
                         "leave function names out of the file"),
         HS_OPT_FLAG(0, "no-types", &s.is_without_types, "do not read the types of blocks"),
@@ -141,6 +162,10 @@ int hs_cmd_snapshot(int argc, char **argv)
         return status;
     }
     hs_message_set_quiet(s.is_quiet);
+    s.with_blocks |= s.with_tags;
+    if (s.with_tags && !(s.output && hs_snapshot_output_is_pprof(s.output))) {
+        return hs_args_fail(&spec, "--with-tags is for pprof: use -o FILE.pb.gz");
+    }
     if (s.output && strcmp(s.output, "-") == 0 && isatty(STDOUT_FILENO) == 1) {
         return hs_args_fail(&spec, "a trace is binary and would garble the terminal: use -o FILE");
     }

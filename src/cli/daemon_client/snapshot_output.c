@@ -32,17 +32,19 @@ bool hs_snapshot_output_is_pprof(const char *path)
     return has_end(path, ".pb.gz") || has_end(path, ".pb") || has_end(path, ".pprof");
 }
 
-static int write_pprof(struct hs_profile *profile, bool is_symbolizing, struct hs_buf *out)
+static int write_pprof(struct hs_profile *profile, const struct hs_snapshot_output *output,
+                       struct hs_buf *out)
 {
+    const struct hs_pprof_options pprof = { .with_tags = output->with_tags };
     const struct hs_select_spec select = { .snapshot = HS_SELECT_LAST };
     char cache[PATH_MAX];
     const struct hs_symbol_options options = {
         .cache_folder = hs_cache_folder_find(cache, sizeof(cache)) ? cache : NULL,
     };
-    if (is_symbolizing) {
+    if (output->is_symbolizing) {
         hs_profile_symbolize(profile, &options, NULL);
     }
-    return hs_pprof_write(profile, &select, out);
+    return hs_pprof_write(profile, &select, &pprof, out);
 }
 
 static int add_to_buf(void *ctx, const void *data, size_t bytes)
@@ -85,9 +87,8 @@ static int fill(const struct hs_snapshot_output *output, struct hs_profile *prof
     if (!output->is_quiet) {
         hs_progress_expect(HS_PROGRESS_NAMING);
     }
-    int r = hs_snapshot_output_is_pprof(output->path)
-                ? write_pprof(profile, output->is_symbolizing, out)
-                : write_trace(output, profile, out);
+    int r = hs_snapshot_output_is_pprof(output->path) ? write_pprof(profile, output, out)
+                                                      : write_trace(output, profile, out);
     hs_progress_over();
     int late = hs_buf_finish(out);
     return r ? r : late;

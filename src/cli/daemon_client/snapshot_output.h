@@ -18,6 +18,7 @@ struct hs_snapshot_output {
     size_t trace_bytes;
     bool is_symbolizing; /* the trace has no names yet: look for them */
     bool is_quiet;       /* show no progress */
+    bool with_tags;      /* pprof with a sample for each block, which the trace must list */
 };
 
 /* Does a file of this name hold a profile for pprof? */

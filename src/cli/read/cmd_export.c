@@ -83,6 +83,8 @@ struct export_args {
     const char *snapshot;
     const char *other_below; /* as given */
     struct hs_other_below other_limits;
+    const char *labels; /* as given */
+    struct hs_pprof_options pprof;
     uint64_t pid;
     bool is_quiet;
     struct hs_opt_list heaps;
@@ -125,7 +127,7 @@ static int write_format(const struct export_args *args, const struct hs_profile 
 {
     switch ((enum format)args->format) {
     case FORMAT_PPROF:
-        return hs_pprof_write(profile, select, buf);
+        return hs_pprof_write(profile, select, &args->pprof, buf);
     case FORMAT_FOLDED:
         return hs_folded_write(profile, select, view, buf);
     case FORMAT_SPEEDSCOPE:
@@ -254,6 +256,23 @@ static int merge_small(const char *path, const struct export_args *args, struct 
     return err ? HS_EXIT_STATUS_FAILED : 0;
 }
 
+/* Says what is missing for tags or labels. */
+static int check_pprof(const char *path, const struct export_args *args,
+                       const struct hs_profile *profile, const struct hs_select_spec *select)
+{
+    int err = args->format == FORMAT_PPROF ? hs_pprof_check(profile, select, &args->pprof) : 0;
+    if (err == -ENODATA && args->pprof.with_tags) {
+        hs_message("%s does not list the blocks of the snapshot: record it with --blocks (run, "
+                   "attach, start, snapshot), or use --labels thread,type",
+                   path);
+    } else if (err == -ENODATA) {
+        hs_message("%s does not tell what threads, types and ages have of a stack: only traces "
+                   "that this version of heapscope recorded do",
+                   path);
+    }
+    return err == -ENODATA ? HS_EXIT_STATUS_FAILED : 0;
+}
+
 static int run_export(const char *path, const struct export_args *args)
 {
     const struct hs_select_spec select = select_of(args);
@@ -275,6 +294,9 @@ static int run_export(const char *path, const struct export_args *args)
                        path, hs_shell_word(path, word, sizeof(word)));
         }
         say_heaps(args, profile, &select);
+        status = check_pprof(path, args, profile, &select);
+    }
+    if (status == 0) {
         status = merge_small(path, args, profile, view);
     }
     if (status == 0) {
@@ -354,6 +376,32 @@ static int read_other_below(const struct hs_opts_spec *spec, struct export_args 
                               args->other_below);
 }
 
+static int read_pprof_options(const struct hs_opts_spec *spec, struct export_args *args)
+{
+    const char *bad = NULL;
+    const char *given = args->pprof.with_tags ? "--with-tags" : "--labels";
+    if (!args->pprof.with_tags && !args->labels) {
+        return 0;
+    }
+    if (args->pprof.with_tags && args->labels) {
+        return hs_args_fail(spec, "--with-tags and --labels cannot be combined: blocks have the "
+                                  "labels thread and type already");
+    }
+    if (args->format != FORMAT_PPROF) {
+        return hs_args_fail(spec, "%s: only pprof has labels, not %s", given,
+                            format_names[args->format]);
+    }
+    if (args->base || args->other_below) {
+        return hs_args_fail(spec, "%s cannot be used together with %s", given,
+                            args->base ? "--base" : "--other-below");
+    }
+    return !args->labels || hs_pprof_labels_parse(args->labels, &args->pprof.labels, &bad)
+               ? 0
+               : hs_args_fail(spec,
+                              "--labels: '%.*s' is not one of thread, type, age, scope and label",
+                              (int)strcspn(bad, ","), bad);
+}
+
 static int export_with(const struct hs_opts_spec *spec, const char *path, struct export_args *args)
 {
     hs_message_set_quiet(args->is_quiet);
@@ -366,6 +414,10 @@ static int export_with(const struct hs_opts_spec *spec, const char *path, struct
                             "json, sqlite or memory-infra");
     }
     args->output = args->output ? args->output : "-";
+    int wrong = read_pprof_options(spec, args);
+    if (wrong != 0) {
+        return wrong;
+    }
     if (args->other_below) {
         int status = read_other_below(spec, args);
         if (status != 0) {
@@ -417,6 +469,13 @@ int hs_cmd_export(int argc, char **argv)
         HS_OPT_STRING(0, "other-below", "SIZE,COUNT", &args.other_below,
                       "add up stacks with less than both, as <other> with their number; for\n"
                       "pprof, massif and json, if that holds for all of their figures"),
+        HS_OPT_FLAG(
+            0, "with-tags", &args.pprof.with_tags,
+            "for pprof: one sample for each recorded live block, with the labels address,\n"
+            "bytes, timestamp, thread and type; FILE must list the blocks, see heapscope-run(1)"),
+        HS_OPT_STRING(0, "labels", "LIST", &args.labels,
+                      "for pprof: divide stacks by these labels, of thread, type, age, scope and\n"
+                      "label, separated by commas; pprof -tagroot and -tagfocus use them"),
         HS_OPT_FLAG('q', "quiet", &args.is_quiet, "print nothing but errors"),
     };
     const struct hs_opts_spec spec = {

@@ -7,7 +7,8 @@
  * decoded in an arena, which is then reset.
  *
  * The samples of a process form one dump. The label `pid` distinguishes processes, `heap`
- * distinguishes heaps. Negative numbers, as in a difference of two profiles, are kept.
+ * distinguishes heaps; a sample with an `address` is a block. Negative numbers, as in a difference
+ * of two profiles, are kept.
  *
  * See       load_foreign.h, pprof_tables.h, pprof_values.h, docs/FORMAT.md
  */
@@ -16,6 +17,7 @@
 #include <string.h>
 
 #include "profile/read/load_foreign.h"
+#include "profile/read/pprof_labels.h"
 #include "profile/read/pprof_tables.h"
 #include "profile/read/pprof_values.h"
 #include "profile/read/unbias.h"
@@ -59,6 +61,9 @@ struct process {
     uint32_t id;
     struct hs_profile_sample *samples;
     size_t count, capacity;
+    struct hs_profile_block *blocks; /* of the samples that are one block */
+    size_t block_count, block_capacity;
+    uint32_t name; /* string id; 0: that of the program */
     struct hs_amount alloc, live, peak;
 };
 
@@ -221,27 +226,6 @@ static struct process *process_of(struct reader *r, uint64_t pid)
     return &r->processes[idx];
 }
 
-struct labels {
-    uint64_t pid;
-    uint32_t heap; /* string id */
-};
-
-static struct labels read_labels(struct reader *r, const Hs__Pprof__PprofSample *sample)
-{
-    struct labels labels = { 0 };
-    for (size_t i = 0; i < sample->n_label; i++) {
-        const Hs__Pprof__PprofLabel *label = sample->label[i];
-        const char *key =
-            hs_builder_text(r->source->builder, hs_pprof_string(&r->tables, label->key));
-        if (strcmp(key, "pid") == 0 || strcmp(key, "process_id") == 0) {
-            labels.pid = label->num > 0 ? (uint32_t)label->num : 0;
-        } else if (strcmp(key, "heap") == 0) {
-            labels.heap = hs_pprof_string(&r->tables, label->str);
-        }
-    }
-    return labels;
-}
-
 static double value_of(const struct reader *r, const Hs__Pprof__PprofSample *sample,
                        enum hs_pprof_role role)
 {
@@ -268,6 +252,25 @@ static struct hs_amount amount_of(const struct reader *r, const Hs__Pprof__Pprof
     return amount;
 }
 
+static void add_block(struct reader *r, struct process *process,
+                      const struct hs_profile_sample *sample,
+                      const struct hs_pprof_labels_read *labels)
+{
+    if (!labels->is_block || process->block_count >= HS_BUILDER_BLOCKS_MAX) {
+        return;
+    }
+    r->err = hs_array_reserve(&process->blocks, &process->block_capacity, process->block_count + 1,
+                              sizeof(process->blocks[0]));
+    if (r->err == 0) {
+        struct hs_profile_block *block = &process->blocks[process->block_count++];
+        *block = labels->block;
+        block->node = sample->node;
+        block->heap = sample->heap;
+        block->bytes = sample->live.bytes;
+        block->count = sample->live.count;
+    }
+}
+
 static void on_sample(struct reader *r, const struct field *field)
 {
     const Hs__Pprof__PprofSample *sample = decode(r, &hs__pprof__pprof_sample__descriptor, field);
@@ -275,7 +278,7 @@ static void on_sample(struct reader *r, const struct field *field)
         return;
     }
     r->source->report->bad_record_count += sample->n_value != r->type_count;
-    struct labels labels = read_labels(r, sample);
+    struct hs_pprof_labels_read labels = hs_pprof_read_labels(&r->tables, sample);
     struct process *process = process_of(r, labels.pid);
     if (!process) {
         return;
@@ -306,6 +309,8 @@ static void on_sample(struct reader *r, const struct field *field)
     if (r->source->report->has_no_alloc) {
         out->alloc = out->live;
     }
+    process->name = labels.process_name ? labels.process_name : process->name;
+    add_block(r, process, out, &labels);
     hs_amount_add(&process->alloc, &out->alloc);
     hs_amount_add(&process->live, &out->live);
     hs_amount_add(&process->peak, &out->peak);
@@ -388,7 +393,7 @@ static void put_dumps(struct reader *r)
         struct hs_profile_process *out = hs_builder_process_at(builder, process->id);
         if (out && r->tables.program != 0) {
             out->exe = r->tables.program;
-            out->name = base_name(builder, out->exe);
+            out->name = process->name ? process->name : base_name(builder, out->exe);
         }
         struct hs_profile_dump dump = {
             .process = process->id,
@@ -402,7 +407,10 @@ static void put_dumps(struct reader *r)
             .alloc = process->alloc,
             .peak = process->peak,
         };
-        hs_builder_dump(builder, &dump, process->samples, process->count);
+        uint32_t id = hs_builder_dump(builder, &dump, process->samples, process->count);
+        if (process->block_count > 0) {
+            hs_builder_dump_blocks(builder, id, process->blocks, process->block_count);
+        }
     }
 }
 
@@ -423,6 +431,7 @@ int hs_load_pprof(const struct hs_load_source *source)
     }
     for (uint32_t i = 0; i < r.pids.count; i++) {
         free(r.processes[i].samples);
+        free(r.processes[i].blocks);
     }
     free(r.processes);
     hs_intern_deinit(&r.pids);

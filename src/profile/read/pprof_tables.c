@@ -171,6 +171,18 @@ uint32_t hs_pprof_string(struct hs_pprof_tables *tables, int64_t string)
     return own->id;
 }
 
+void hs_pprof_copy_string(const struct hs_pprof_tables *tables, int64_t string, char *ret_text,
+                          size_t room_bytes)
+{
+    size_t bytes = 0;
+    if (string >= 0 && (uint64_t)string < tables->string_count) {
+        const struct hs_pprof_string *own = &tables->strings[string];
+        bytes = own->bytes < room_bytes - 1 ? own->bytes : room_bytes - 1;
+        memcpy(ret_text, own->text, bytes);
+    }
+    ret_text[bytes] = '\0';
+}
+
 void hs_pprof_find_program(struct hs_pprof_tables *tables)
 {
     if (tables->mapping_ids.ids.count > 0) {

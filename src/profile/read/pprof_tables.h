@@ -74,6 +74,10 @@ void hs_pprof_find_program(struct hs_pprof_tables *tables);
 /* The builder's string id of a string of the file; 0 when there is no such string. */
 uint32_t hs_pprof_string(struct hs_pprof_tables *tables, int64_t string);
 
+/* Copies a string of the file, up to room_bytes - 1 bytes, for strings that seldom occur again. */
+void hs_pprof_copy_string(const struct hs_pprof_tables *tables, int64_t string, char *ret_text,
+                          size_t room_bytes);
+
 /*
  * Adds the frames of a location to a stack whose innermost node so far is `parent`. Returns the new
  * innermost node.

@@ -9,7 +9,8 @@ static void add_block(struct hs_sql_store *store, const struct hs_profile *p, ui
 {
     const struct hs_profile_dump *d = &p->dumps[dump];
     const struct hs_profile_dump_heap *heap = hs_profile_dump_heap(p, d, block->heap);
-    int64_t age_ns = d->time_ns > block->birth_ns ? (int64_t)(d->time_ns - block->birth_ns) : 0;
+    /* The clock of a pprof file's dump may be another one. */
+    bool has_age = block->birth_ns != 0 && block->birth_ns <= d->time_ns;
     HS_SQL_ADD(store, HS_SQL_OWN_BLOCKS, dump, d->process,
                block->address ? (int64_t)block->address : HS_ROWS_NULL, (int64_t)block->size_bytes,
                hs_rows_real(block->bytes), hs_rows_real(block->count),
@@ -18,7 +19,7 @@ static void add_block(struct hs_sql_store *store, const struct hs_profile *p, ui
                !heap || heap->is_counted, (int64_t)block->tid,
                hs_sql_store_str(store, hs_profile_string(p, block->thread_name)),
                block->birth_ns ? (int64_t)block->birth_ns : HS_ROWS_NULL,
-               block->birth_ns ? age_ns : HS_ROWS_NULL,
+               has_age ? (int64_t)(d->time_ns - block->birth_ns) : HS_ROWS_NULL,
                block->type ? hs_sql_store_str(store, hs_profile_string(p, block->type))
                            : HS_ROWS_NULL);
 }
