@@ -152,7 +152,7 @@ _heapscope()
             options+=' --json'
             ;;
         snapshot)
-            options+=' --pid --by-koid --name --by-name --output --output-file --blocks --with-tags --no-symbolize --no-types --quiet'
+            options+=' --pid --by-koid --name --by-name --output --output-file --blocks --with-tags --output-contents-dir --no-symbolize --no-types --quiet'
             ;;
         snapshots)
             options+=' --json --by-name --pid --by-koid --download --delete --output --output-file --quiet'

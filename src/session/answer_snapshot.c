@@ -117,11 +117,12 @@ static int capture(struct hs_target *target, const Hs__Ctl__Snapshot *request, u
     const struct hs_record_types *types = target->region.types;
     bool was_without_types = target->session.is_without_types;
     bool had_blocks = target->region.has_blocks;
+    /* Which blocks live is asked many times, and needs no ledger. */
     if (request->is_without_types) {
         target->session.is_without_types = true;
         target->region.types = NULL;
     }
-    target->session.ledgers.is_asked_for = true;
+    target->session.ledgers.is_asked_for |= request->block_epoch_max == 0;
     target->region.has_blocks = request->wants_blocks;
     target->region.block_epoch_max = request->block_epoch_max;
     int r = hs_target_capture(target, now_ns, false, ret_snap);
@@ -157,7 +158,9 @@ static int write_trace(struct hs_target *target, const Hs__Ctl__Snapshot *reques
         r = hs_trace_writer_begin(writer);
     }
     if (r == 0) {
-        write_counters(writer, target->process.pid, now_ns);
+        if (request->block_epoch_max == 0) {
+            write_counters(writer, target->process.pid, now_ns);
+        }
         r = hs_trace_writer_dump(writer, snap);
     }
     if (r == 0) {

@@ -15,6 +15,8 @@
 #include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/daemon_client/ask_daemon.h"
+#include "cli/daemon_client/block_contents.h"
+#include "cli/daemon_client/contents_folder.h"
 #include "cli/daemon_client/find_recorded.h"
 #include "cli/daemon_client/snapshot_output.h"
 #include "cli/message.h"
@@ -29,11 +31,18 @@ struct snapshot {
     const char *name;
     const char *output;
     bool is_quiet, is_symbolizing, with_blocks, with_tags;
+    const char *contents_path;
+    struct hs_contents_folder folder;
     char default_path[160];
     bool is_without_types;
+    struct hs_endpoint place; /* that records it */
+    uint32_t asked_pid;
+    uint64_t cut_epoch;
 };
 
 /* --- the answer ------------------------------------------------------------------------------- */
+
+static int write_contents(struct snapshot *s, const struct hs_profile *profile);
 
 static bool lists_blocks(const struct hs_profile *profile)
 {
@@ -61,6 +70,12 @@ static int take(struct snapshot *s, const Hs__Ctl__Snapped *snapped, int fd)
         hs_snapshot_output_unload(&map, profile);
         return HS_EXIT_STATUS_FAILED;
     }
+    s->cut_epoch = snapped->cut_epoch;
+    status = write_contents(s, profile);
+    if (status != HS_EXIT_STATUS_DONE) {
+        hs_snapshot_output_unload(&map, profile);
+        return status;
+    }
     if (!s->output) {
         snprintf(s->default_path, sizeof(s->default_path), "heapscope.%.100s.%u.snapshot.pftrace",
                  snapped->process && !strchr(snapped->process, '/') ? snapped->process : "process",
@@ -85,21 +100,66 @@ static int take(struct snapshot *s, const Hs__Ctl__Snapped *snapped, int fd)
     return status;
 }
 
+/* --- asking ----------------------------------------------------------------------------------- */
+
+static void fill_request(const struct snapshot *s, Hs__Ctl__Snapshot *request)
+{
+    request->has_pid = request->has_wants_names = request->has_wants_blocks = true;
+    request->wants_names =
+        s->is_symbolizing && !(s->output && hs_snapshot_output_is_pprof(s->output));
+    request->wants_blocks = s->with_blocks;
+}
+
+/* Looks which of the blocks live that the first snapshot had. */
+static struct hs_profile *look_again(void *ctx)
+{
+    struct snapshot *s = ctx;
+    Hs__Ctl__Snapshot request = HS__CTL__SNAPSHOT__INIT;
+    struct hs_ctl_message answer = { 0 };
+    struct hs_profile *profile = NULL;
+    struct hs_mapped_file map = { NULL, 0 };
+    request.has_pid = request.has_wants_blocks = request.has_block_epoch_max = true;
+    request.pid = s->asked_pid;
+    request.wants_blocks = true;
+    request.block_epoch_max = s->cut_epoch;
+    int r =
+        hs_endpoint_ask(&s->place, HS_CTL_SNAPSHOT, &request.base, HS_PATIENCE_LONG_MS, &answer);
+    int fd = r == 0 && answer.kind == HS_CTL_SNAPPED ? hs_ctl_take_fd(&answer, 0) : -1;
+    if (fd >= 0 && hs_snapshot_output_load(fd, &map, &profile) != HS_EXIT_STATUS_DONE) {
+        profile = NULL;
+    }
+    hs_snapshot_output_unload(&map, NULL);
+    if (fd >= 0) {
+        close(fd);
+    }
+    hs_ctl_message_deinit(&answer);
+    return profile;
+}
+
+/* Writes the contents, if they are asked for. */
+static int write_contents(struct snapshot *s, const struct hs_profile *profile)
+{
+    const struct hs_block_contents contents = { .pid = (pid_t)s->asked_pid,
+                                                .profile = profile,
+                                                .folder = &s->folder,
+                                                .look = look_again,
+                                                .ctx = s };
+    return s->contents_path ? hs_block_contents_write(&contents) : HS_EXIT_STATUS_DONE;
+}
+
 static int ask(struct snapshot *s)
 {
     Hs__Ctl__Snapshot request = HS__CTL__SNAPSHOT__INIT;
     struct hs_ctl_message answer = { 0 };
-    struct hs_endpoint place;
-    int status = hs_recorded_find((uint32_t)s->pid, s->name, &place, &request.pid);
+    int status = hs_recorded_find((uint32_t)s->pid, s->name, &s->place, &request.pid);
     if (status != HS_EXIT_STATUS_DONE) {
         return status;
     }
-    request.has_pid = request.has_wants_names = request.has_wants_blocks = request.has_is_without_types = true;
-    request.wants_blocks = s->with_blocks;
-    request.is_without_types = s->is_without_types;
-    request.wants_names =
+    fill_request(s, &request);
+    s->asked_pid = request.pid;
         s->is_symbolizing && !(s->output && hs_snapshot_output_is_pprof(s->output));
-    int r = hs_endpoint_ask(&place, HS_CTL_SNAPSHOT, &request.base, HS_PATIENCE_LONG_MS, &answer);
+    int r =
+        hs_endpoint_ask(&s->place, HS_CTL_SNAPSHOT, &request.base, HS_PATIENCE_LONG_MS, &answer);
     status = hs_ask_take(r, HS_CTL_SNAPSHOT, &answer, "the process that records it", &answer);
     if (status != HS_EXIT_STATUS_DONE) {
         return status;
@@ -116,6 +176,28 @@ static int ask(struct snapshot *s)
         close(fd);
     }
     hs_ctl_message_deinit(&answer);
+    return status;
+}
+
+/* Asks, with the folder for contents open. */
+static int ask_with_folder(struct snapshot *s)
+{
+    int status = HS_EXIT_STATUS_DONE;
+    if (s->contents_path) {
+        status = hs_contents_folder_open(&s->folder, s->contents_path);
+    }
+    if (status != HS_EXIT_STATUS_DONE) {
+        return status;
+    }
+    if (s->contents_path) {
+        hs_message("the memory of the program is written to %s, with all secrets in it, such as "
+                   "passwords and keys",
+                   s->folder.path);
+    }
+    status = ask(s);
+    if (s->contents_path) {
+        hs_contents_folder_close(&s->folder);
+    }
     return status;
 }
 
@@ -137,6 +219,10 @@ int hs_cmd_snapshot(int argc, char **argv)
         HS_OPT_FLAG(0, "with-tags", &s.with_tags,
                     "write pprof with one sample for each recorded live block, with the labels "
                     "address, bytes, timestamp, thread and type; implies --blocks"),
+        HS_OPT_STRING(0, "output-contents-dir", "DIR", &s.contents_path,
+                      "also write what each recorded live block contains, secrets included, to a "
+                      "file of its own in this folder, which must be empty or new; implies "
+                      "--blocks, and for pprof --with-tags"),
         HS_OPT_FLAG_OFF(0, "no-symbolize", &s.is_symbolizing,
                         "leave function names out of the file"),
         HS_OPT_FLAG(0, "no-types", &s.is_without_types, "do not read the types of blocks"),
@@ -162,12 +248,13 @@ int hs_cmd_snapshot(int argc, char **argv)
         return status;
     }
     hs_message_set_quiet(s.is_quiet);
-    s.with_blocks |= s.with_tags;
+    s.with_tags |= s.contents_path && s.output && hs_snapshot_output_is_pprof(s.output);
+    s.with_blocks |= s.with_tags || s.contents_path;
     if (s.with_tags && !(s.output && hs_snapshot_output_is_pprof(s.output))) {
         return hs_args_fail(&spec, "--with-tags is for pprof: use -o FILE.pb.gz");
     }
     if (s.output && strcmp(s.output, "-") == 0 && isatty(STDOUT_FILENO) == 1) {
         return hs_args_fail(&spec, "a trace is binary and would garble the terminal: use -o FILE");
     }
-    return ask(&s);
+    return ask_with_folder(&s);
 }
