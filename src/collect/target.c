@@ -222,6 +222,8 @@ void hs_target_unbind(struct hs_target *target)
 
 void hs_target_end_session(struct hs_target *target)
 {
+    target->session.is_without_types = false;
+    target->region.has_blocks = false;
     if (hs_target_is_bound(target)) {
         go_on_bound(target);
     } else if (!target->state.is_dormant) {

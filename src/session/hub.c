@@ -267,9 +267,7 @@ void hs_hub_part(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns)
     end_counters(session, target, now_ns);
     hs_target_end_session(target);
     target->session.owner = NULL;
-    target->session.is_without_types = false;
     target->region.heaps = NULL;
-    target->region.has_blocks = false;
     hs_hub_check_bound(hub, target);
     notify(hub, hub->config.on_change, target);
     ask_to_detach(hub, session, target);

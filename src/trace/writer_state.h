@@ -5,7 +5,8 @@
  *   writer_batch.c       distinct strings, mappings, frames, callstacks -> InternedData
  *   writer_intern.c      from a snapshot's ids to the ids of the batch
  *   writer_dump.c        one dump: what is new, what has changed, in which order it is written
- *   writer_rows.c        our own packets of a dump
+ *   writer_head.c        the head of our own packets of a dump
+ *   writer_rows.c        the other ones of a dump
  *   writer_parts.c       those of parts
  *   writer_births.c      those of births
  *   writer_lifetimes.c   those of lifetimes
@@ -223,6 +224,8 @@ int hs_writer_births(struct hs_trace_writer *writer, const struct hs_writer_dump
 int hs_writer_lifetimes(struct hs_trace_writer *writer, const struct hs_writer_dump *dump);
 /* Writes the live blocks, if the snapshot has them. Returns 0 or -errno. */
 int hs_writer_blocks(struct hs_trace_writer *writer, const struct hs_writer_dump *dump);
+/* Writes the head of the dump. */
+int hs_writer_head(struct hs_trace_writer *writer, const struct hs_writer_dump *dump);
 /* Writes our own packets of the dump. */
 int hs_writer_rows(struct hs_trace_writer *writer, const struct hs_writer_dump *dump);
 /* Writes Perfetto's packets of the dump, and updates process->written. */

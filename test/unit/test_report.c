@@ -389,6 +389,7 @@ static void names_cannot_reach_the_terminal(void **state)
     for (uint32_t window = 0; window < 31; window++) {
         fixture_birth(&fx, node, window, fixture_exact(500, 10));
     }
+    fx.p.dumps[0].has_lifetimes = true;
     fixture_loss(&fx, "l\x1b", "text\x1b", 1);
     for (enum hs_report_form form = HS_REPORT_TEXT; form <= HS_REPORT_JSON_TREE; form++) {
         struct hs_report_options options = plain;

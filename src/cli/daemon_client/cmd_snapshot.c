@@ -108,6 +108,7 @@ static void fill_request(const struct snapshot *s, Hs__Ctl__Snapshot *request)
     request->wants_names =
         s->is_symbolizing && !(s->output && hs_snapshot_output_is_pprof(s->output));
     request->wants_blocks = s->with_blocks;
+    request->has_is_without_types = request->is_without_types = s->is_without_types;
 }
 
 /* Looks which of the blocks live that the first snapshot had. */
@@ -157,7 +158,6 @@ static int ask(struct snapshot *s)
     }
     fill_request(s, &request);
     s->asked_pid = request.pid;
-        s->is_symbolizing && !(s->output && hs_snapshot_output_is_pprof(s->output));
     int r =
         hs_endpoint_ask(&s->place, HS_CTL_SNAPSHOT, &request.base, HS_PATIENCE_LONG_MS, &answer);
     status = hs_ask_take(r, HS_CTL_SNAPSHOT, &answer, "the process that records it", &answer);

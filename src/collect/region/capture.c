@@ -155,9 +155,7 @@ static int prepare_scan(struct capture *c)
     }
     memset(scan->sums, 0, sums_bytes);
     hs_capture_parts_begin(c->region, &c->cut, scan);
-    if (c->region->has_blocks) {
-        scan->blocks = hs_block_list_new(c->region->block_epoch_max);
-    }
+    scan->blocks = c->region->has_blocks ? hs_block_list_new(c->region->block_epoch_max) : NULL;
     r = c->region->has_blocks && !scan->blocks ? -ENOMEM : 0;
     hs_capture_births_begin(scan);
     return r < 0 ? r : find_carved(c);
@@ -437,13 +435,9 @@ static int make_snapshot(struct capture *c, int (*read)(struct capture *c),
         c->snap->cut_epoch = c->cut.cut_epoch;
         settle_totals(c);
         r = hs_block_list_take(c->scan.blocks, &c->region->header, c->snap);
-    }
-    if (r == 0) {
-        r = hs_capture_parts(&c->scan, c->snap);
+        r = r == 0 ? hs_capture_parts(&c->scan, c->snap) : r;
         r = r == 0 ? hs_capture_births(&c->scan, c->snap) : r;
-    }
-    if (r == 0 && c->snap->has_lifetimes) {
-        r = hs_capture_lifetimes_rest(c->snap);
+        r = r == 0 && c->snap->has_lifetimes ? hs_capture_lifetimes_rest(c->snap) : r;
     }
     if (r == 0) {
         r = hs_capture_tables(c->region, &c->stacks, &c->cut.heaps, c->scan.threads,

@@ -29,9 +29,9 @@ struct hs_load_process {
     uint32_t process;               /* in the profile */
     struct hs_intern_array row_ids; /* (callstack iid, heap) */
     struct hs_load_row *rows;
-    struct hs_load_parts *parts;  /* NULL: none so far */
+    struct hs_load_parts *parts;   /* NULL: none so far */
     struct hs_load_births *births; /* NULL: none so far */
-    struct hs_load_blocks blocks; /* of the dump that is open */
+    struct hs_load_blocks blocks;  /* of the dump that is open */
     struct hs_load_lifetimes *lifetimes;
     struct hs_load_heap_list *heaps;
     bool has_head; /* a dump is open, with this head: */
@@ -72,51 +72,6 @@ static struct hs_intern_key process_key(const struct hs_load_sequence *sequence,
 {
     return (struct hs_intern_key){ .hi = (uint64_t)sequence->id << 32 | sequence->epoch,
                                    .lo = process_idx };
-}
-
-/* A reason that is newer than this program is still a refusal. */
-static uint8_t refusal_of(const Hs__Pb__HsDump *dump)
-{
-    if (dump->refusal == HS_REFUSAL_NONE) {
-        return dump->is_rejected ? HS_REFUSAL_CONCURRENT : HS_REFUSAL_NONE;
-    }
-    return dump->refusal < HS_REFUSAL_N ? (uint8_t)dump->refusal : HS_REFUSAL_N;
-}
-
-static void update_process(struct hs_load *load, const struct hs_load_process *process,
-                           const Hs__Pb__HsDump *dump)
-{
-    /* Strings come first. Adding them does not move the processes today, but this code does not
-     * rely on it. */
-    uint32_t comm = dump->comm ? hs_builder_string(load->builder, dump->comm) : 0;
-    uint32_t exe = dump->exe ? hs_builder_string(load->builder, dump->exe) : 0;
-    uint32_t malloc_path =
-        dump->malloc_path ? hs_builder_string(load->builder, dump->malloc_path) : 0;
-    uint32_t why = dump->refusal_text ? hs_builder_string(load->builder, dump->refusal_text) : 0;
-    uint32_t remedy =
-        dump->refusal_remedy ? hs_builder_string(load->builder, dump->refusal_remedy) : 0;
-    uint32_t name = comm ? comm : hs_load_basename(load, exe);
-    struct hs_profile_process *out = hs_builder_process_at(load->builder, process->process);
-    if (!out) {
-        return;
-    }
-    out->name = name ? name : out->name;
-    /* Forked children may set titles of their own. */
-    const struct hs_load_pid *pid = dump->forked_from_pid ? hs_load_pid(load, dump->pid) : NULL;
-    out->cmdline = pid && pid->cmdline && !pid->is_comm ? pid->cmdline : out->cmdline;
-    out->exe = exe ? exe : out->exe;
-    out->malloc_path = malloc_path ? malloc_path : out->malloc_path;
-    out->has_own_malloc = dump->has_own_malloc;
-    out->is_without_malloc = dump->is_without_malloc;
-    out->refusal = refusal_of(dump);
-    out->refusal_text = why;
-    out->refusal_remedy = remedy;
-    if (dump->exit_kind <= HS_EXIT_EXECUTED) {
-        out->exit_kind = (uint8_t)dump->exit_kind;
-        out->exit_value = dump->exit_value;
-        out->is_oom_killed = dump->is_oom_killed;
-    }
-    out->end_ns = dump->is_final && dump->exit_kind != HS_EXIT_RUNNING ? dump->time_ns : 0;
 }
 
 static void set_threads(struct hs_load *load, struct hs_load_process *process,
@@ -389,11 +344,11 @@ static void on_dump(struct hs_load *load, struct hs_load_sequence *sequence,
     if (process->has_head) {
         close_dump(load, process, false);
     }
-    update_process(load, process, dump);
+    hs_load_process_update(load, process->process, dump);
     set_head(load, process, dump);
     hs_load_blocks_begin(&process->blocks, dump);
     hs_load_ledgers(load, sequence->interned, dump, &process->head);
-    hs_load_losses_set(load, &process->losses, dump, refusal_of(dump));
+    hs_load_losses_set(load, &process->losses, dump, hs_load_refusal_of(dump));
     set_changes(process, dump);
     set_threads(load, process, dump);
     if (dump->modules) {

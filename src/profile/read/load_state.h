@@ -4,6 +4,7 @@
  *   load_trace.c      the packets that the decoder hands over; processes, symbols; damage
  *   load_tables.c     interned mappings and callstacks -> modules and nodes
  *   load_ours.c       heapscope's own packets
+ *   load_process.c    what these packets say of a process
  *   load_rows.c       the columns of rows in these packets
  *   load_parts.c      the parts of callstacks in these packets
  *   load_births.c     the births of callstacks in these packets
@@ -125,6 +126,11 @@ void hs_load_ours(struct hs_load *load, struct hs_load_sequence *sequence,
                   const Hs__Pb__HeapscopePacket *packet);
 /* Closes open dumps and adds threads, changes and losses. Call it after the last packet. */
 void hs_load_ours_finish(struct hs_load *load);
+/* Why the process was refused: enum hs_refusal, or HS_REFUSAL_N for a reason that is newer than
+ * this program. */
+uint8_t hs_load_refusal_of(const Hs__Pb__HsDump *dump);
+/* Sets what the dump says of its process (index in the profile's processes). */
+void hs_load_process_update(struct hs_load *load, uint32_t process, const Hs__Pb__HsDump *dump);
 /* Frees the state of load_ours.c. */
 void hs_load_ours_deinit(struct hs_load *load);
 
