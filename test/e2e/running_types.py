@@ -53,7 +53,8 @@ def style_sheets(dist, heapscope, target, folder, *arguments):
 
     def is_known():
         types = types_of(heapscope, snapshot(heapscope, it.pid, file))
-        return sum(types[name]["count"] for name in types if name.startswith("blink::")) == 371 + 476 + 1024 + 512 * len(arguments)
+        found = sum(types[name]["count"] for name in types if name.startswith("blink::"))
+        return found == 371 + 476 + 1024 + 512 * len(arguments) and "(not read)" not in types
 
     wait_until(is_known)
     assert it.end() == 0

@@ -107,7 +107,7 @@ def test_sums(heapscope, run, report, interval):
     assert number(heapscope, done.file, "SELECT count(DISTINCT dump_id) FROM heapscope_blocks") > 2
     assert number(heapscope, done.file, SUMS) == 0
     assert number(heapscope, done.file, "SELECT count(*) FROM heapscope_blocks WHERE address IS NOT NULL") > 1000
-    assert report(done.file)["processes"][0]["block_count"] > 10
+    assert report(done.file)["processes"][0]["block_count"] > 0
 
 
 @pytest.mark.parametrize("interval", [1, 4096])

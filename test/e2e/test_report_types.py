@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 from running_types import Running, snapshot, types_of
+from waiting import wait_until
 
 
 @pytest.fixture(params=["symbols", "stripped"])
