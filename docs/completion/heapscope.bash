@@ -6,7 +6,7 @@ _heapscope()
     local cur prev words cword split
     _init_completion -s -n : || return
 
-    local commands='run attach detach record start stop list snapshot snapshots report diff export query symbolize profile check doctor'
+    local commands='run attach detach record start stop list snapshot snapshots report diff export query symbolize dupes profile check doctor'
     local command='' i
     for ((i = 1; i < cword; i++)); do
         if [[ ${words[i]} != -* ]]; then
@@ -91,12 +91,16 @@ _heapscope()
             )
             return
             ;;
-        symbolize:--output-directory | symbolize:--breakpad-symbols-directory)
+        symbolize:--output-directory | symbolize:--breakpad-symbols-directory | dupes:--contents-dir | snapshot:--output-contents-dir)
             _filedir -d
             return
             ;;
         *:--output-file | doctor:--policy | record:--config | profile:--output-dir)
             _filedir
+            return
+            ;;
+        export:--labels)
+            mapfile -t COMPREPLY < <(compgen -W 'thread type age scope label' -- "$cur")
             return
             ;;
         *:--max-overhead)
@@ -107,7 +111,7 @@ _heapscope()
             mapfile -t COMPREPLY < <(compgen -W '100ms 1s 10s off' -- "$cur")
             return
             ;;
-        start:--min-memory | *:--other-below | report:--focus | run:--only | *:--heap | *:--heaps | *:--exclude-heaps | *:--timestamps | *:--continuous-dump | *:--block-client-timeout | *:--dump-phase | *:--system-stats | start:--session)
+        start:--min-memory | dupes:--min-bytes | *:--other-below | report:--focus | run:--only | *:--heap | *:--heaps | *:--exclude-heaps | *:--timestamps | *:--continuous-dump | *:--block-client-timeout | *:--dump-phase | *:--system-stats | start:--session)
             return
             ;;
         *:--interval | *:-i | *:--dump-every | *:--dump-above | *:--max-memory | *:--max-cpu-secs | *:--shmem-size | *:--duration | *:-d | *:--top | *:--frames | *:--snapshot | *:--pid | *:--width)
@@ -172,6 +176,9 @@ _heapscope()
             ;;
         query)
             options+=' --format --file --query-file --query-string --heap'
+            ;;
+        dupes)
+            options+=' --contents-dir --top --min-bytes --pid --json'
             ;;
         symbolize)
             options+=' --no-backup --output-directory --breakpad-symbols-directory --quiet'

@@ -30,6 +30,7 @@ int hs_cmd_snapshot(int argc, char **argv);
 int hs_cmd_snapshots(int argc, char **argv);
 int hs_cmd_check(int argc, char **argv);
 int hs_cmd_diff(int argc, char **argv);
+int hs_cmd_dupes(int argc, char **argv);
 int hs_cmd_report(int argc, char **argv);
 int hs_cmd_profile(int argc, char **argv);
 int hs_cmd_export(int argc, char **argv);
