@@ -46,6 +46,13 @@ static void check_scopes(const struct hs_snapshot *snap)
 
 static void check(const struct hs_snapshot *snap)
 {
+    for (size_t i = 0; i < snap->block_count; i++) {
+        const struct hs_snap_block *block = &snap->blocks[i];
+        if (block->stack_id >= snap->stack_count || block->interval_idx >= HS_REGION_INTERVALS ||
+            (block->hits > 0 && snap->block_interval_bytes[block->interval_idx] == 0)) {
+            abort();
+        }
+    }
     for (uint32_t i = 0; i < snap->stack_count; i++) {
         const struct hs_snap_stack *stack = &snap->stacks[i];
         for (uint16_t k = 0; k < stack->frame_count; k++) {
@@ -115,6 +122,7 @@ static void capture(const struct region_writer *w, bool is_dead)
         close(fd);
         return;
     }
+    region.has_blocks = true;
     if (hs_capture(&region, is_dead, 1, &snap) == 0) {
         check(snap);
         hs_snapshot_free(snap);

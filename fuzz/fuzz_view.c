@@ -14,9 +14,11 @@
 #include "profile/analyse/other_below.h"
 #include "profile/analyse/stack_mode.h"
 #include "profile/read/load.h"
+#include "rt/base.h"
 #include "util/buf.h"
 #include "view/diff_leaks.h"
 #include "view/diff_view.h"
+#include "view/dupes_view.h"
 #include "view/folded.h"
 #include "view/json_lines.h"
 #include "view/massif.h"
@@ -67,6 +69,61 @@ static void report(const struct hs_profile *profile, enum hs_report_form form, e
     hs_buf_init(&buf, look, &text);
     (void)hs_report_write(profile, &options, &buf);
     finish(&buf);
+}
+
+/* pprof with a sample for each block, and with all labels. */
+static void labels(const struct hs_profile *profile)
+{
+    static const struct hs_select_spec last = { .snapshot = HS_SELECT_LAST };
+    static const struct hs_pprof_options options[] = { { .with_tags = true }, { .labels = 0x1f } };
+    struct hs_buf buf;
+    hs_buf_init(&buf, look, NULL);
+    for (size_t i = 0; i < HS_COUNT_OF(options); i++) {
+        (void)hs_pprof_check(profile, &last, &options[i]);
+        (void)hs_pprof_write(profile, &last, &options[i], &buf);
+    }
+    finish(&buf);
+}
+
+/* Blocks of which every third is equal. */
+static void dupes_of(const struct hs_selection *selection, const struct hs_agg *agg)
+{
+    static int text;
+    const struct hs_profile_dump *dump = &selection->profile->dumps[selection->dumps[0]];
+    uint32_t count = dump->has_blocks && dump->blocks_n < 1000 ? (uint32_t)dump->blocks_n : 0;
+    struct hs_dupe_block *blocks = calloc(count + 1U, sizeof(blocks[0]));
+    struct hs_dupes dupes;
+    struct hs_buf buf;
+    for (uint32_t i = 0; blocks && i < count; i++) {
+        blocks[i] = (struct hs_dupe_block){ .block = dump->block_first + i, .group = i % 3 };
+    }
+    if (blocks &&
+        hs_dupes_build(selection, agg, blocks, count, count < 3 ? count : 3, &dupes) == 0) {
+        const struct hs_dupes_view view = {
+            .selection = selection, .agg = agg, .dupes = &dupes, .top_count = 5, .columns = 80
+        };
+        hs_buf_init(&buf, look, &text);
+        (void)hs_dupes_write_text(&view, &buf);
+        (void)hs_dupes_write_json(&view, &buf);
+        finish(&buf);
+        hs_dupes_deinit(&dupes);
+    }
+    free(blocks);
+}
+
+static void dupes(const struct hs_profile *profile)
+{
+    static const struct hs_select_spec last = { .snapshot = HS_SELECT_LAST };
+    struct hs_selection selection;
+    struct hs_agg agg;
+    if (hs_select_dumps(profile, &last, &selection) != 0) {
+        return;
+    }
+    if (hs_agg_build(&selection, true, &agg) == 0) {
+        dupes_of(&selection, &agg);
+        hs_agg_deinit(&agg);
+    }
+    hs_selection_deinit(&selection);
 }
 
 /* Chooses the heaps that have a name with this letter. */
@@ -224,6 +281,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     hs_buf_init(&buf, look, NULL);
     (void)hs_pprof_write(profile, &last, &(struct hs_pprof_options){ 0 }, &buf);
     finish(&buf);
+    labels(profile);
+    dupes(profile);
     hs_buf_init(&buf, look, &text);
     (void)hs_folded_write(profile, &last, HS_VIEW_ALLOC_SPACE, &buf);
     (void)hs_speedscope_write(profile, &last, HS_VIEW_AUTO, &buf);

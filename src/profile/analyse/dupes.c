@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "profile/model/dump_heaps.h"
 #include "profile/model/frame_class.h"
 
 struct sizes {
@@ -34,19 +35,9 @@ static uint32_t find_node(const struct hs_selection *selection, const struct hs_
 {
     const struct hs_profile *p = selection->profile;
     const struct hs_profile_dump *dump = &p->dumps[selection->dumps[0]];
-    uint32_t low = 0, high = dump->samples_n;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        const struct hs_profile_sample *sample = &p->samples[dump->sample_first + middle];
-        bool is_before = sample->node < block->node ||
-                         (sample->node == block->node && sample->heap < block->heap);
-        low = is_before ? middle + 1 : low;
-        high = is_before ? high : middle;
-    }
-    bool is_found = low < dump->samples_n &&
-                    p->samples[dump->sample_first + low].node == block->node &&
-                    p->samples[dump->sample_first + low].heap == block->heap;
-    return is_found ? agg->sample_nodes[low] : HS_NODE_NONE;
+    const struct hs_profile_sample *sample =
+        hs_profile_sample_at(p, dump, block->node, block->heap);
+    return sample ? agg->sample_nodes[sample - (p->samples + dump->sample_first)] : HS_NODE_NONE;
 }
 
 /* Blocks with the same key are one row: function and line, or the type. */

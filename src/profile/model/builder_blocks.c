@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "profile/model/builder_state.h"
+#include "profile/model/dump_heaps.h"
 
 /* What rows are rounded by, and estimates may differ by, in blocks. */
 #define COUNT_ROUNDING (2.0 / 1024)
@@ -25,29 +26,6 @@ void hs_builder_sort_blocks(struct hs_profile_block *blocks, size_t count)
     }
 }
 
-/* The sample of a block; NULL: there is none. Samples are in the order of blocks. */
-static const struct hs_profile_sample *find_sample(const struct hs_profile *p,
-                                                   const struct hs_profile_dump *dump,
-                                                   const struct hs_profile_block *block)
-{
-    uint64_t low = dump->sample_first, high = low + dump->samples_n;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        const struct hs_profile_sample *sample = &p->samples[middle];
-        if (sample->node < block->node ||
-            (sample->node == block->node && sample->heap < block->heap)) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    if (low >= (uint64_t)dump->sample_first + dump->samples_n) {
-        return NULL;
-    }
-    const struct hs_profile_sample *found = &p->samples[low];
-    return found->node == block->node && found->heap == block->heap ? found : NULL;
-}
-
 /* A file has the number that a callstack's blocks stand for in 1024ths: the last block of each gets
  * what rounding left. */
 static void settle_counts(const struct hs_profile *p, const struct hs_profile_dump *dump,
@@ -60,7 +38,8 @@ static void settle_counts(const struct hs_profile *p, const struct hs_profile_du
             blocks[i + 1].heap == blocks[i].heap) {
             continue;
         }
-        const struct hs_profile_sample *sample = find_sample(p, dump, &blocks[i]);
+        const struct hs_profile_sample *sample =
+            hs_profile_sample_at(p, dump, blocks[i].node, blocks[i].heap);
         double rest = sample ? sample->live.count - sum : 0;
         if (fabs(rest) <= COUNT_ROUNDING + 1e-9 * sum) {
             blocks[i].count += rest;

@@ -41,3 +41,21 @@ void hs_profile_keep_heaps(struct hs_profile *p, const bool *is_chosen);
 /* The heap of a dump; NULL: the dump says nothing of it. */
 const struct hs_profile_dump_heap *
 hs_profile_dump_heap(const struct hs_profile *p, const struct hs_profile_dump *dump, uint32_t heap);
+
+/* The counted sample of this node and heap in a dump; NULL: there is none. */
+static inline const struct hs_profile_sample *
+hs_profile_sample_at(const struct hs_profile *p, const struct hs_profile_dump *dump, uint32_t node,
+                     uint32_t heap)
+{
+    uint32_t low = 0, high = dump->samples_n;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        const struct hs_profile_sample *sample = &p->samples[dump->sample_first + middle];
+        bool is_before = sample->node < node || (sample->node == node && sample->heap < heap);
+        low = is_before ? middle + 1 : low;
+        high = is_before ? high : middle;
+    }
+    const struct hs_profile_sample *found =
+        low < dump->samples_n ? &p->samples[dump->sample_first + low] : NULL;
+    return found && found->node == node && found->heap == heap ? found : NULL;
+}
