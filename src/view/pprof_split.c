@@ -250,8 +250,11 @@ static size_t collect(struct hs_pprof_writer *w, const struct hs_pprof_place *pl
 {
     size_t count = 0;
     for (unsigned view = 0; view < HS_PART_VIEWS && place->dump->has_parts; view++) {
-        const struct hs_profile_part *parts = w->profile->parts + place->dump->part_first[view];
         size_t low = 0, high = place->dump->parts_n[view];
+        if (high == 0) {
+            continue;
+        }
+        const struct hs_profile_part *parts = w->profile->parts + place->dump->part_first[view];
         while (low < high) {
             size_t middle = low + (high - low) / 2;
             bool is_before = parts[middle].node < place->sample->node ||

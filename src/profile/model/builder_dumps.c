@@ -195,7 +195,9 @@ void hs_builder_dump_parts(struct hs_builder *builder, uint32_t dump, enum hs_pa
         }
     }
     if (kept > 0) {
+        if (kept > 0) {
         hs_dump_parts_sort(&p->parts[p->part_count], kept);
+    }
     }
     p->dumps[dump].part_first[view] = (uint32_t)p->part_count;
     p->dumps[dump].parts_n[view] = (uint32_t)kept;
@@ -215,9 +217,7 @@ static int compare_births(const void *left, const void *right)
 
 void hs_builder_sort_births(struct hs_profile_birth *births, size_t count)
 {
-    if (count > 0) {
-        qsort(births, count, sizeof(births[0]), compare_births);
-    }
+    qsort(births, count, sizeof(births[0]), compare_births);
 }
 
 void hs_builder_dump_births(struct hs_builder *builder, uint32_t dump, uint64_t window_ms,
@@ -236,7 +236,9 @@ void hs_builder_dump_births(struct hs_builder *builder, uint32_t dump, uint64_t 
             p->births[p->birth_count + kept++] = births[i];
         }
     }
-    hs_builder_sort_births(&p->births[p->birth_count], kept);
+    if (kept > 0) {
+        hs_builder_sort_births(&p->births[p->birth_count], kept);
+    }
     p->dumps[dump].birth_first = (uint32_t)p->birth_count;
     p->dumps[dump].births_n = (uint32_t)kept;
     p->dumps[dump].birth_window_ms = window_ms;
@@ -258,9 +260,7 @@ static int compare_lifetimes(const void *left, const void *right)
 
 void hs_builder_sort_lifetimes(struct hs_profile_lifetime *lifetimes, size_t count)
 {
-    if (count > 0) {
-        qsort(lifetimes, count, sizeof(lifetimes[0]), compare_lifetimes);
-    }
+    qsort(lifetimes, count, sizeof(lifetimes[0]), compare_lifetimes);
 }
 
 void hs_builder_dump_lifetimes(struct hs_builder *builder, uint32_t dump,
@@ -279,7 +279,9 @@ void hs_builder_dump_lifetimes(struct hs_builder *builder, uint32_t dump,
             p->lifetimes[p->lifetime_count + kept++] = lifetimes[i];
         }
     }
-    hs_builder_sort_lifetimes(&p->lifetimes[p->lifetime_count], kept);
+    if (kept > 0) {
+        hs_builder_sort_lifetimes(&p->lifetimes[p->lifetime_count], kept);
+    }
     p->dumps[dump].lifetime_first = (uint32_t)p->lifetime_count;
     p->dumps[dump].lifetimes_n = (uint32_t)kept;
     p->dumps[dump].has_lifetimes = true;

@@ -57,7 +57,7 @@ int hs_builder_settle_heaps(struct hs_builder *builder);
  */
 size_t hs_builder_tidy_heaps(const struct hs_profile *p, struct hs_profile_dump_heap *heaps,
                              size_t count);
-/* Sorts samples by node and heap; and so births, lifetimes and blocks. */
+/* Sorts samples by node and heap; and so births, lifetimes and blocks, one or more. */
 void hs_builder_sort_samples(struct hs_profile_sample *samples, size_t count);
 void hs_builder_sort_births(struct hs_profile_birth *births, size_t count);
 void hs_builder_sort_lifetimes(struct hs_profile_lifetime *lifetimes, size_t count);

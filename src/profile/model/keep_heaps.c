@@ -36,9 +36,9 @@ static void keep_parts(const struct hs_profile *p, struct hs_profile_dump *dump,
 static void keep_births(const struct hs_profile *p, struct hs_profile_dump *dump,
                         const bool *is_chosen)
 {
-    struct hs_profile_birth *births = p->births + dump->birth_first;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < dump->births_n; i++) {
+        struct hs_profile_birth *births = p->births + dump->birth_first;
         if (is_chosen[births[i].heap]) {
             births[kept++] = births[i];
         }
@@ -49,9 +49,9 @@ static void keep_births(const struct hs_profile *p, struct hs_profile_dump *dump
 static void keep_lifetimes(const struct hs_profile *p, struct hs_profile_dump *dump,
                            const bool *is_chosen)
 {
-    struct hs_profile_lifetime *lifetimes = p->lifetimes + dump->lifetime_first;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < dump->lifetimes_n && dump->has_lifetimes; i++) {
+        struct hs_profile_lifetime *lifetimes = p->lifetimes + dump->lifetime_first;
         if (is_chosen[lifetimes[i].heap]) {
             lifetimes[kept++] = lifetimes[i];
         }
@@ -62,9 +62,9 @@ static void keep_lifetimes(const struct hs_profile *p, struct hs_profile_dump *d
 static void keep_blocks(const struct hs_profile *p, struct hs_profile_dump *dump,
                         const bool *is_chosen)
 {
-    struct hs_profile_block *blocks = p->blocks + dump->block_first;
     uint64_t kept = 0;
     for (uint64_t i = 0; dump->has_blocks && i < dump->blocks_n; i++) {
+        struct hs_profile_block *blocks = p->blocks + dump->block_first;
         if (is_chosen[blocks[i].heap]) {
             blocks[kept++] = blocks[i];
         }

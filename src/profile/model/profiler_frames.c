@@ -79,6 +79,9 @@ static uint32_t target_of(const uint32_t *targets, uint32_t node)
 
 static void move_births(struct hs_profile *p, struct hs_profile_dump *dump, const uint32_t *targets)
 {
+    if (dump->births_n == 0) {
+        return;
+    }
     struct hs_profile_birth *births = p->births + dump->birth_first;
     for (uint32_t i = 0; i < dump->births_n; i++) {
         births[i].node = target_of(targets, births[i].node);
@@ -90,7 +93,10 @@ static void move_lifetimes(struct hs_profile *p, struct hs_profile_dump *dump,
                            const uint32_t *targets)
 {
     size_t count = dump->has_lifetimes ? dump->lifetimes_n : 0;
-    struct hs_profile_lifetime *lifetimes = p->lifetimes + (count > 0 ? dump->lifetime_first : 0);
+    if (count == 0) {
+        return;
+    }
+    struct hs_profile_lifetime *lifetimes = p->lifetimes + dump->lifetime_first;
     for (size_t i = 0; i < count; i++) {
         lifetimes[i].node = target_of(targets, lifetimes[i].node);
     }
@@ -101,17 +107,22 @@ static void move_lifetimes(struct hs_profile *p, struct hs_profile_dump *dump,
 static void move_parts(struct hs_profile *p, struct hs_profile_dump *dump, const uint32_t *targets)
 {
     for (unsigned view = 0; view < HS_PART_VIEWS && dump->has_parts; view++) {
+        if (dump->parts_n[view] == 0) {
+            continue;
+        }
         struct hs_profile_part *parts = p->parts + dump->part_first[view];
         for (uint32_t i = 0; i < dump->parts_n[view]; i++) {
             parts[i].node = target_of(targets, parts[i].node);
         }
         hs_dump_parts_sort(parts, dump->parts_n[view]);
     }
-    struct hs_profile_block *blocks = p->blocks + (dump->has_blocks ? dump->block_first : 0);
-    for (uint64_t i = 0; dump->has_blocks && i < dump->blocks_n; i++) {
-        blocks[i].node = target_of(targets, blocks[i].node);
+    if (dump->has_blocks && dump->blocks_n > 0) {
+        struct hs_profile_block *blocks = p->blocks + dump->block_first;
+        for (uint64_t i = 0; i < dump->blocks_n; i++) {
+            blocks[i].node = target_of(targets, blocks[i].node);
+        }
+        hs_builder_sort_blocks(blocks, dump->blocks_n);
     }
-    hs_builder_sort_blocks(blocks, dump->has_blocks ? dump->blocks_n : 0);
 }
 
 static void move_samples(struct hs_profile *p, struct hs_profile_dump *dump,

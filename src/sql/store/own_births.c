@@ -27,9 +27,8 @@ void hs_own_births_add(struct hs_sql_store *store, const struct hs_profile *p,
                        const uint32_t *node_rows)
 {
     for (uint32_t d = 0; d < p->dump_count; d++) {
-        const struct hs_profile_birth *births = p->births + p->dumps[d].birth_first;
         for (uint32_t i = 0; i < p->dumps[d].births_n && store->err == 0; i++) {
-            add_birth(store, p, d, &births[i], node_rows);
+            add_birth(store, p, d, &p->births[p->dumps[d].birth_first + i], node_rows);
         }
     }
 }

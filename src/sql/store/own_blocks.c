@@ -28,10 +28,10 @@ void hs_own_blocks_add(struct hs_sql_store *store, const struct hs_profile *p,
                        const uint32_t *node_rows)
 {
     for (uint32_t d = 0; d < p->dump_count; d++) {
-        const struct hs_profile_block *blocks = p->blocks + p->dumps[d].block_first;
-        for (uint64_t i = 0; p->dumps[d].has_blocks && i < p->dumps[d].blocks_n && store->err == 0;
-             i++) {
-            add_block(store, p, d, &blocks[i], node_rows);
+        const struct hs_profile_dump *dump = &p->dumps[d];
+        uint64_t count = dump->has_blocks ? dump->blocks_n : 0;
+        for (uint64_t i = 0; i < count && store->err == 0; i++) {
+            add_block(store, p, d, &p->blocks[dump->block_first + i], node_rows);
         }
     }
 }
