@@ -34,7 +34,9 @@ __attribute__((noinline)) static void make_buffers()
 
 // 7 objects with virtual functions, of which 5 are equal.
 struct Shape {
-    virtual ~Shape() {}
+    virtual ~Shape()
+    {
+    }
     long edges[30];
 };
 

@@ -40,8 +40,7 @@ static int check_empty(int folder_fd)
     return r;
 }
 
-/* The owner of a file with a name of its own can be changed back by others, so a folder of another
- * user is refused by fchmod(). */
+/* Only root and its owner may change a folder's mode: the folder of another user is refused. */
 static int open_folder(struct hs_contents_folder *folder)
 {
     if (mkdir(folder->path, 0700) == 0) {
