@@ -24,7 +24,7 @@ def trace_tool():
     """Path of trace_tool.c, built with the sources that it needs: once for each state of them."""
     protos = sorted(p.stem for p in PROTO.glob("*.proto"))
     sources = [ROOT / "test/e2e/trace_tool.c", *sources_of("trace")]
-    for names in ("builder*.c", "cut_stacks.c", "dump_heaps.c", "frame_class.c", "heap_text*.c", "infra*.c", "load*.c", "loss.c", "margin.c",
+    for names in ("builder*.c", "cut_stacks.c", "dump_heaps.c", "dump_parts.c", "frame_class.c", "heap_text*.c", "infra*.c", "load*.c", "loss.c", "margin.c",
                   "peak_margin.c", "pprof*.c", "profile.c", "profiler_frames.c", "unbias.c"):
         sources += sorted((ROOT / "src/profile").rglob(names))
     sources += [ROOT / "src/symbol" / f"{name}.c" for name in ("demangle", "elf_file", "elf_shift")]
