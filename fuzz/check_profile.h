@@ -83,7 +83,7 @@ static void check_heaps(const struct hs_profile *p, const struct hs_profile_dump
 
 static void check_parts(const struct hs_profile *p, const struct hs_profile_dump *dump)
 {
-    for (unsigned view = 0; view < HS_PART_VIEWS && dump->has_parts; view++) {
+    for (unsigned view = 0; view < HS_PART_VIEWS_ALL && dump->has_parts; view++) {
         check((uint64_t)dump->part_first[view] + dump->parts_n[view] <= p->part_count);
         for (uint32_t k = 0; k < dump->parts_n[view]; k++) {
             const struct hs_profile_part *part = &p->parts[dump->part_first[view] + k];

@@ -20,6 +20,10 @@ enum hs_part_view {
     HS_PARTS_LIVE,
     HS_PARTS_PEAK,
     HS_PART_VIEWS,
+    /* What was allocated since the start, by scope alone: of freed blocks there are no records, but
+     * each stack belongs to one scope. Snapshots have these in their stacks. */
+    HS_PARTS_ALLOC = HS_PART_VIEWS,
+    HS_PART_VIEWS_ALL,
 };
 
 /* In place of a thread, type, scope or age: of all that have no part of their own. */

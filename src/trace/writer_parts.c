@@ -1,5 +1,6 @@
 /*
- * Our own packets of the parts of a dump: by thread and age, of what lives and of the peak.
+ * Our own packets of the parts of a dump: by thread and age, of what lives and of the peak; and of
+ * what was allocated, by scope.
  *
  * Several stacks of a snapshot may be one callstack of the file, so parts are first put in the
  * order of the callstacks. Of each callstack the largest part comes last, and its figures are left
@@ -54,7 +55,9 @@ struct writing {
     struct hs_trace_writer *writer;
     const struct hs_writer_dump *dump;
     enum hs_part_view view;
-    struct hs_pair *order;      /* index in process->written, and index in the snapshot's parts */
+    const struct hs_snap_part *from; /* in the order of the snapshot */
+    size_t from_count;
+    struct hs_pair *order;      /* index in process->written, and index in `from` */
     struct hs_snap_part *parts; /* of one callstack */
     size_t part_capacity;
     struct columns columns;
@@ -139,7 +142,11 @@ static void flush(struct writing *writing)
     parts.scope_parent = columns->scope_parent;
     parts.scope_name = columns->scope_name;
     Hs__Pb__HeapscopePacket heapscope = HS__PB__HEAPSCOPE_PACKET__INIT;
-    heapscope.parts = &parts;
+    if (writing->view == HS_PARTS_ALLOC) {
+        heapscope.alloc_parts = &parts;
+    } else {
+        heapscope.parts = &parts;
+    }
     hs_writer_ours(writing->writer, writing->dump->time_ns, &heapscope);
     columns->stack_count = columns->same_count = columns->count = columns->scope_count = 0;
     columns->last_iid = columns->last_same_iid = 0;
@@ -271,18 +278,17 @@ static int put_stack(struct writing *writing, uint32_t idx, size_t count)
 
 /* --- all callstacks --- */
 
-/* Sorts the snapshot's parts by callstack. *ret_count: without those that the file leaves out. */
+/* Sorts the parts by callstack. *ret_count: without those that the file leaves out. */
 static int sort_parts(struct writing *writing, size_t *ret_count)
 {
     const struct hs_writer_dump *dump = writing->dump;
-    const struct hs_snapshot *snap = dump->snap;
-    size_t count = 0, all_count = snap->part_count[writing->view];
-    writing->order = malloc((all_count + 1) * sizeof(writing->order[0]));
+    size_t count = 0;
+    writing->order = malloc((writing->from_count + 1) * sizeof(writing->order[0]));
     if (!writing->order) {
         return -ENOMEM;
     }
-    for (size_t i = 0; i < all_count; i++) {
-        uint32_t idx = dump->stack_idx[snap->parts[writing->view][i].key.stack_id];
+    for (size_t i = 0; i < writing->from_count; i++) {
+        uint32_t idx = dump->stack_idx[writing->from[i].key.stack_id];
         if (idx != UINT32_MAX) {
             writing->order[count++] = (struct hs_pair){ idx, i };
         }
@@ -293,7 +299,6 @@ static int sort_parts(struct writing *writing, size_t *ret_count)
 
 static int put_all(struct writing *writing, size_t count)
 {
-    const struct hs_snap_part *from = writing->dump->snap->parts[writing->view];
     size_t at = 0;
     int r = 0;
     name_scopes(writing);
@@ -304,7 +309,7 @@ static int put_all(struct writing *writing, size_t count)
         r = hs_array_reserve(&writing->parts, &writing->part_capacity, n + 1,
                              sizeof(writing->parts[0]));
         for (size_t i = 0; i < n && r == 0; i++) {
-            writing->parts[i] = from[writing->order[at + i].value];
+            writing->parts[i] = writing->from[writing->order[at + i].value];
             writing->parts[i].key.scope_id =
                 writing->dump->snap->stacks[writing->parts[i].key.stack_id].scope_id;
         }
@@ -317,23 +322,38 @@ static int put_all(struct writing *writing, size_t count)
     return r;
 }
 
-int hs_writer_parts(struct hs_trace_writer *writer, const struct hs_writer_dump *dump)
+static int write_view(struct hs_trace_writer *writer, const struct hs_writer_dump *dump,
+                      enum hs_part_view view, const struct hs_snap_part *parts, size_t part_count)
 {
-    int r = 0;
-    for (unsigned view = 0; view < HS_PART_VIEWS && r == 0; view++) {
-        struct writing writing = { .writer = writer, .dump = dump, .view = view };
-        size_t count = 0;
-        if (!dump->snap->parts[view]) {
-            continue;
-        }
-        r = columns_init(&writing.columns, dump->process->stacks.count,
-                         dump->snap->part_count[view], dump->snap)
+    struct writing writing = {
+        .writer = writer, .dump = dump, .view = view, .from = parts, .from_count = part_count
+    };
+    size_t count = 0;
+    int r = columns_init(&writing.columns, dump->process->stacks.count, part_count, dump->snap)
                 ? sort_parts(&writing, &count)
                 : -ENOMEM;
-        r = r == 0 ? put_all(&writing, count) : r;
-        columns_deinit(&writing.columns);
-        free(writing.order);
-        free(writing.parts);
+    r = r == 0 ? put_all(&writing, count) : r;
+    columns_deinit(&writing.columns);
+    free(writing.order);
+    free(writing.parts);
+    return r;
+}
+
+int hs_writer_parts(struct hs_trace_writer *writer, const struct hs_writer_dump *dump)
+{
+    const struct hs_snapshot *snap = dump->snap;
+    int r = 0;
+    for (unsigned view = 0; view < HS_PART_VIEWS && r == 0; view++) {
+        if (snap->parts[view]) {
+            r = write_view(writer, dump, view, snap->parts[view], snap->part_count[view]);
+        }
+    }
+    if (r == 0 && snap->parts[HS_PARTS_LIVE] && snap->scope_count > 1) {
+        struct hs_snap_part *parts;
+        size_t count;
+        r = hs_writer_alloc_parts(dump, &parts, &count);
+        r = r == 0 ? write_view(writer, dump, HS_PARTS_ALLOC, parts, count) : r;
+        free(parts);
     }
     return r;
 }

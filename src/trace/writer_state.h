@@ -48,9 +48,9 @@
 struct hs_written_stack {
     uint64_t alloc_bytes, alloc_count;
     uint64_t freed_bytes, freed_count;
-    uint64_t row_hash;                  /* hash of all figures; 0: no row was written yet */
-    uint32_t heap;                      /* index in the writer's heap_names */
-    uint64_t parts_hash[HS_PART_VIEWS]; /* of what was written of its parts; 0: it has none */
+    uint64_t row_hash;                      /* hash of all figures; 0: no row was written yet */
+    uint32_t heap;                          /* index in the writer's heap_names */
+    uint64_t parts_hash[HS_PART_VIEWS_ALL]; /* of what was written of its parts; 0: it has none */
     uint64_t births_hash;               /* of what was written of its births; 0: it has none */
     uint64_t lifetimes_hash;            /* the same of its lifetimes */
 };
@@ -226,6 +226,10 @@ int hs_writer_lifetimes(struct hs_trace_writer *writer, const struct hs_writer_d
 int hs_writer_blocks(struct hs_trace_writer *writer, const struct hs_writer_dump *dump);
 /* Writes the head of the dump. */
 int hs_writer_head(struct hs_trace_writer *writer, const struct hs_writer_dump *dump);
+/* Makes parts of what was allocated, by scope, of the callstacks through which anything was
+ * allocated in a scope. The caller frees them. 0 or -ENOMEM. */
+int hs_writer_alloc_parts(const struct hs_writer_dump *dump, struct hs_snap_part **ret_parts,
+                          size_t *ret_count);
 /* Writes our own packets of the dump. */
 int hs_writer_rows(struct hs_trace_writer *writer, const struct hs_writer_dump *dump);
 /* Writes Perfetto's packets of the dump, and updates process->written. */

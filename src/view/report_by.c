@@ -145,9 +145,11 @@ static void write_heading(struct hs_report *report, const struct hs_part_groups 
 {
     struct hs_buf title = HS_BUF_INIT, share = HS_BUF_INIT;
     hs_buf_printf(&title, "%s by ",
-                  report->view == HS_VIEW_PEAK      ? "Memory at the peak"
-                  : report->view == HS_VIEW_OBJECTS ? "Live objects"
-                                                    : "Live memory");
+                  report->view == HS_VIEW_PEAK            ? "Memory at the peak"
+                  : report->view == HS_VIEW_OBJECTS       ? "Live objects"
+                  : report->view == HS_VIEW_ALLOC_SPACE   ? "Allocated memory"
+                  : report->view == HS_VIEW_ALLOC_OBJECTS ? "Allocations"
+                                                          : "Live memory");
     for (uint32_t i = 0; i < groups->by_count; i++) {
         hs_buf_printf(&title, "%s%s", i > 0 ? ", then by " : "", hs_part_by_names[groups->by[i]]);
     }

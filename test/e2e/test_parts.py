@@ -186,7 +186,7 @@ def test_without_parts(heapscope, recorded, tmp_path):
     (["--by", "thread,"], "'' is not one of"),
     (["--by", "thread,stack", "--tree"], "leave out stack"),
     (["--by", "thread", "--rss"], "--by cannot be shown together with --rss"),
-    (["--by", "thread", "--view", "alloc_space"], "--by needs --view space, objects or peak"),
+    (["--by", "thread", "--view", "alloc_space"], "--by with thread, type or age needs --view space, objects or peak"),
     (["--by", "thread", "--tree", "--base", "other.pftrace"], "--tree and --by at once"),
 ])
 def test_wrong_use(heapscope, recorded, options, words):

@@ -102,13 +102,31 @@ def test_totals(export, report, recorded, mode):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_freed_memory(export, mode):
-    """What was freed has no thread and no scope, and is one frame."""
+def test_freed_memory(export, recorded, mode):
+    """Of what was freed, the scope is known, and the thread is not."""
     stacks = folded(export("folded", mode, "--view", "alloc_objects"))
-    freed = sum(count for stack, count in stacks.items() if stack[0].startswith("[freed: "))
+    freed = {stack: count for stack, count in stacks.items() if stack[0].startswith("[freed: ")}
     native = [sum(folded(export("folded", "native", "--view", view)).values()) for view in ("alloc_objects", "objects")]
-    assert freed == pytest.approx(native[0] - native[1], abs=20)
-    assert freed > 0
+    if mode == "mixed":
+        layout = sum(count for stack, count in stacks.items() if stack[0] == "Layout")
+        assert not freed and layout == pytest.approx(21094 + 500, rel=0 if recorded.stem == "x1" else 0.3)
+        return
+    assert sum(freed.values()) == pytest.approx(native[0] - native[1], abs=20) and native[0] > native[1]
+    if mode == "pseudo" and recorded.stem == "x1":
+        assert freed == {("[freed: thread not recorded]", "Layout"): 500}
+
+
+def test_allocated_by_scope(report, heapscope, recorded):
+    """All that was allocated in a scope, freed or not; threads are not known of it."""
+    data = report(recorded, "--by", "scope,stack", "--view", "alloc_space")
+    scopes = {part["scope"]: part["amount"]["bytes"] for part in data["parts"]}
+    exact = recorded.stem == "x1"
+    assert scopes["Layout"] == pytest.approx((21094 + 500) * KIB, rel=0 if exact else 0.05)
+    assert sum(scopes.values()) == pytest.approx(data["totals"]["alloc"]["bytes"], rel=1e-9)
+    done = heapscope("report", "--by", "scope,thread", "--view", "alloc_space", recorded)
+    assert done.returncode == 2 and "of what was freed, these are not recorded" in done.stderr
+    text = heapscope("report", "--by", "scope", "--view", "alloc_objects", recorded).stdout
+    assert "Allocations by scope" in text
 
 
 def test_parts_have_the_stacks(report, recorded):
@@ -134,3 +152,23 @@ def test_where_it_makes_no_sense(heapscope, export, recorded, tmp_path):
     file = export("pprof", "native")
     done = heapscope("report", "--stack-mode", "pseudo", file)
     assert done.returncode == 1 and "threads and scopes are not recorded" in done.stderr
+
+
+def test_allocated_step_by_step(run, heapscope, target, flags):
+    """Each snapshot has all that was allocated in a scope until then, though a file has only what changed."""
+    done = run([target("scope_steps", *flags[0], *flags[1])], "-i", 1)
+    assert done.status == 0, done.stderr
+    want = {"even": 0, "odd": 0, "(none)": 0}
+    for step in range(5):
+        want["(none)" if step == 4 else "odd" if step % 2 else "even"] += (step + 1) * 1000
+        data = done.report("--snapshot", f"step {step}", "--by", "stack,scope", "--view", "alloc_space")
+        found = {}
+        for stack in data["parts"]:
+            if any(frame["function"] == "allocate" for frame in stack["frames"]):
+                for part in stack["parts"]:
+                    found[part["scope"]] = found.get(part["scope"], 0) + part["amount"]["bytes"]
+        assert found == {scope: size for scope, size in want.items() if size}
+        text = heapscope("export", "-q", "-f", "folded", "--view", "alloc_space", "--stack-mode", "mixed", "--snapshot",
+                         f"step {step}", done.file).stdout
+        stacks = {line.split(";")[0]: int(line.rpartition(" ")[2]) for line in text.splitlines() if "allocate" in line}
+        assert stacks["even"] == want["even"] and stacks.get("odd", 0) == want["odd"]

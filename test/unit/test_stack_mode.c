@@ -71,7 +71,7 @@ static void add_parts(struct made *made, uint32_t dump)
     hs_builder_dump_parts(made->builder, dump, HS_PARTS_PEAK, peak, 1);
 }
 
-static struct hs_profile *make_profile(bool has_parts)
+static struct hs_profile *make_profile(bool has_parts, bool has_alloc_scopes)
 {
     struct made made = { .builder = hs_builder_new() };
     struct hs_profile *profile = NULL;
@@ -111,6 +111,15 @@ static struct hs_profile *make_profile(bool has_parts)
     uint32_t idx = hs_builder_dump(made.builder, &dump, samples, 2);
     if (has_parts) {
         add_parts(&made, idx);
+    }
+    if (has_alloc_scopes) {
+        struct hs_profile_part alloc[] = {
+            { .node = made.load, .amount = amount(150, 2) },
+            { .node = made.load, .scope = made.scopes[0], .amount = amount(1200, 12) },
+            { .node = made.load, .scope = made.scopes[1], .amount = amount(3650, 36) },
+        };
+        hs_builder_dump_parts(made.builder, idx, HS_PARTS_ALLOC, alloc, 3);
+        hs_builder_dump_alloc_scopes(made.builder, idx);
     }
     assert_int_equal(hs_builder_finish(made.builder, &profile), 0);
     hs_builder_free(made.builder);
@@ -186,9 +195,10 @@ static void expect_parts(const struct hs_profile *p)
     assert_true(sum == 1050);
 }
 
-static void expect_mode(enum hs_stack_mode mode, const struct expected *expected, size_t count)
+static void expect_mode(enum hs_stack_mode mode, bool has_alloc_scopes,
+                        const struct expected *expected, size_t count)
 {
-    struct hs_profile *p = make_profile(true);
+    struct hs_profile *p = make_profile(true, has_alloc_scopes);
     assert_int_equal(hs_stack_mode_apply(p, mode), 0);
     expect_stacks(p, expected, count);
     expect_parts(p);
@@ -202,11 +212,11 @@ static void threads(void **state)
         { "main thread;main;load", 100, 100, 0 },
         { "worker;main;load", 500, 500, 1500 },
         { "(others);main;load", 400, 400, 0 },
-        { "<unknown>;main", 50, 0, 60 },
+        { "<unknown>;main", 50, 10, 60 },
         { "[freed: thread not recorded];main;load", 0, 4000, 0 },
-        { "[freed: thread not recorded];main", 0, 10, 0 },
     };
-    expect_mode(HS_STACK_MODE_THREADS, expected, 6);
+    expect_mode(HS_STACK_MODE_THREADS, false, expected, 5);
+    expect_mode(HS_STACK_MODE_THREADS, true, expected, 5);
 }
 
 static void pseudo(void **state)
@@ -217,10 +227,27 @@ static void pseudo(void **state)
         { "worker;request", 200, 200, 0 },
         { "worker;request;tenant=a", 300, 300, 1500 },
         { "(others);request;tenant=a", 400, 400, 0 },
-        { "<unknown>", 50, 0, 60 },
-        { "[freed: thread and scope not recorded]", 0, 4010, 0 },
+        { "<unknown>", 50, 10, 60 },
+        { "[freed: thread and scope not recorded]", 0, 4000, 0 },
     };
-    expect_mode(HS_STACK_MODE_PSEUDO, expected, 6);
+    expect_mode(HS_STACK_MODE_PSEUDO, false, expected, 6);
+}
+
+/* What was allocated in each scope is known: 150 bytes in none, 1200 in the outer one alone. */
+static void pseudo_of_allocated(void **state)
+{
+    (void)state;
+    static const struct expected expected[] = {
+        { "main thread", 100, 100, 0 },
+        { "worker;request", 200, 200, 0 },
+        { "worker;request;tenant=a", 300, 300, 1500 },
+        { "(others);request;tenant=a", 400, 400, 0 },
+        { "<unknown>", 50, 10, 60 },
+        { "[freed: thread not recorded]", 0, 50, 0 },
+        { "[freed: thread not recorded];request", 0, 1000, 0 },
+        { "[freed: thread not recorded];request;tenant=a", 0, 2950, 0 },
+    };
+    expect_mode(HS_STACK_MODE_PSEUDO, true, expected, 8);
 }
 
 static void mixed(void **state)
@@ -231,11 +258,23 @@ static void mixed(void **state)
         { "request;main;load", 200, 200, 0 },
         { "request;tenant=a;main;load", 700, 700, 1500 },
         { "main", 50, 0, 0 },
-        { "<unknown>;main", 0, 0, 60 },
+        { "<unknown>;main", 0, 10, 60 },
         { "[freed: scope not recorded];main;load", 0, 4000, 0 },
-        { "[freed: scope not recorded];main", 0, 10, 0 },
     };
-    expect_mode(HS_STACK_MODE_MIXED, expected, 7);
+    expect_mode(HS_STACK_MODE_MIXED, false, expected, 6);
+}
+
+static void mixed_of_allocated(void **state)
+{
+    (void)state;
+    static const struct expected expected[] = {
+        { "main;load", 100, 150, 0 },
+        { "request;main;load", 200, 1200, 0 },
+        { "request;tenant=a;main;load", 700, 3650, 1500 },
+        { "main", 50, 10, 0 },
+        { "<unknown>;main", 0, 0, 60 },
+    };
+    expect_mode(HS_STACK_MODE_MIXED, true, expected, 5);
 }
 
 static void native(void **state)
@@ -243,7 +282,7 @@ static void native(void **state)
     (void)state;
     static const struct expected expected[] = { { "main;load", 1000, 5000, 1500 },
                                                 { "main", 50, 10, 60 } };
-    expect_mode(HS_STACK_MODE_NATIVE, expected, 2);
+    expect_mode(HS_STACK_MODE_NATIVE, true, expected, 2);
 }
 
 /* A dump without parts keeps its figures, and a command that would show it is told before. */
@@ -252,12 +291,12 @@ static void without_parts(void **state)
     (void)state;
     static const struct hs_select_spec last = { .snapshot = HS_SELECT_LAST };
     static const struct expected expected[] = { { "<unknown>", 1050, 5010, 1560 } };
-    struct hs_profile *p = make_profile(false);
+    struct hs_profile *p = make_profile(false, false);
     assert_int_equal(hs_stack_mode_check(p, &last), -ENODATA);
     assert_int_equal(hs_stack_mode_apply(p, HS_STACK_MODE_PSEUDO), 0);
     expect_stacks(p, expected, 1);
     hs_profile_free(p);
-    p = make_profile(true);
+    p = make_profile(true, false);
     assert_int_equal(hs_stack_mode_check(p, &last), 0);
     hs_profile_free(p);
 }
@@ -265,8 +304,13 @@ static void without_parts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(threads), cmocka_unit_test(pseudo),        cmocka_unit_test(mixed),
-        cmocka_unit_test(native),  cmocka_unit_test(without_parts),
+        cmocka_unit_test(threads),
+        cmocka_unit_test(pseudo),
+        cmocka_unit_test(mixed),
+        cmocka_unit_test(native),
+        cmocka_unit_test(pseudo_of_allocated),
+        cmocka_unit_test(mixed_of_allocated),
+        cmocka_unit_test(without_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

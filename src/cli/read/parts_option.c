@@ -14,17 +14,18 @@ int hs_parts_option_parse(const struct hs_opts_spec *spec, const char *text, enu
                           struct hs_part_groups *ret_groups)
 {
     const char *bad;
-    if (view == HS_VIEW_ALLOC_SPACE || view == HS_VIEW_ALLOC_OBJECTS) {
-        return hs_args_fail(spec,
-                            "--by needs --view space, objects or peak: which thread allocated "
-                            "what was freed is not recorded");
-    }
     if (hs_part_by_parse(text, ret_groups, &bad) < 0) {
         return hs_args_fail(spec,
                             "--by: '%.*s' is not one of process, heap, thread, type, scope, "
                             "label:KEY, age, stack, or is "
                             "given twice",
                             (int)strcspn(bad, ","), bad);
+    }
+    if ((view == HS_VIEW_ALLOC_SPACE || view == HS_VIEW_ALLOC_OBJECTS) &&
+        !hs_part_groups_are_of_allocated(ret_groups)) {
+        return hs_args_fail(spec,
+                            "--by with thread, type or age needs --view space, objects or peak: "
+                            "of what was freed, these are not recorded");
     }
     return 0;
 }
@@ -33,6 +34,7 @@ int hs_parts_option_check(const char *path, const struct hs_profile *profile,
                           const struct hs_select_spec *select, enum hs_view view,
                           const struct hs_part_groups *groups)
 {
+    bool is_alloc = hs_views[view].quantity == HS_QUANTITY_ALLOC;
     int known = hs_part_groups_check(profile, select, hs_views[view].quantity, groups);
     if (known == -ENOENT) {
         hs_message(hs_part_groups_are_without_types(profile, select)
@@ -43,9 +45,12 @@ int hs_parts_option_check(const char *path, const struct hs_profile *profile,
                    path);
     } else if (known == -ENODATA) {
         hs_message(
-            "%s: --by needs a trace of this version of heapscope: in this file, no thread and "
-            "age is recorded for what %s",
-            path, view == HS_VIEW_PEAK ? "lived at the peak" : "lives");
+            "%s: --by needs a trace of this version of heapscope: in this file, no %s is recorded "
+            "for what %s",
+            path, is_alloc ? "scope" : "thread and age",
+            is_alloc               ? "was allocated"
+            : view == HS_VIEW_PEAK ? "lived at the peak"
+                                   : "lives");
     } else if (known != 0) {
         hs_message("%s: %s", path, strerror(known < 0 ? -known : EINVAL));
     }

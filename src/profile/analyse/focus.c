@@ -109,7 +109,7 @@ static void keep(struct hs_profile *p, struct hs_profile_dump *dump, const uint3
         dump->samples_n = keep_samples(masks, all, samples, samples, dump->samples_n);
         dump->aside_n = keep_samples(masks, all, samples + dump->samples_n, aside, dump->aside_n);
     }
-    for (unsigned view = 0; view < HS_PART_VIEWS && dump->has_parts; view++) {
+    for (unsigned view = 0; view < HS_PART_VIEWS_ALL && dump->has_parts; view++) {
         uint32_t first = dump->part_first[view], kept = 0;
         for (uint32_t i = first; i < first + dump->parts_n[view]; i++) {
             if (masks[p->parts[i].node] == all) {

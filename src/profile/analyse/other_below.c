@@ -92,7 +92,7 @@ static bool has_figure(const struct merger *m, const struct hs_profile_sample *s
 static void note_parts(struct merger *m, const struct hs_profile_dump *dump,
                        const struct hs_profile_sample *sample, uint32_t node)
 {
-    for (unsigned view = 0; view < HS_PART_VIEWS; view++) {
+    for (unsigned view = 0; view < HS_PART_VIEWS_ALL; view++) {
         const struct hs_part_range range = hs_dump_parts_of(m->p, dump, view, sample);
         for (uint64_t i = range.first; i < range.end; i++) {
             m->part_nodes[i] = node;

@@ -28,6 +28,10 @@ const char *const hs_part_by_names[HS_PART_BY_N] = {
     [HS_PART_BY_TYPE] = "type",       [HS_PART_BY_SCOPE] = "scope", [HS_PART_BY_LABEL] = "label",
     [HS_PART_BY_AGE] = "age",         [HS_PART_BY_STACK] = "stack",
 };
+/* What is known of all that was allocated. */
+#define OF_ALLOCATED                                                                               \
+    (1U << HS_PART_BY_PROCESS | 1U << HS_PART_BY_HEAP | 1U << HS_PART_BY_SCOPE |                   \
+     1U << HS_PART_BY_LABEL | 1U << HS_PART_BY_STACK)
 
 struct row {
     uint64_t keys[HS_PART_BY_N];
@@ -124,6 +128,21 @@ static uint64_t key_of(const struct grouping *grouping, const struct hs_profile_
     }
 }
 
+static enum hs_part_view view_of(enum hs_quantity quantity)
+{
+    return quantity == HS_QUANTITY_PEAK    ? HS_PARTS_PEAK
+           : quantity == HS_QUANTITY_ALLOC ? HS_PARTS_ALLOC
+                                           : HS_PARTS_LIVE;
+}
+
+static const struct hs_amount *whole_of(const struct hs_profile_sample *sample,
+                                        enum hs_part_view view)
+{
+    return view == HS_PARTS_PEAK    ? &sample->peak
+           : view == HS_PARTS_ALLOC ? &sample->alloc
+                                    : &sample->live;
+}
+
 struct hs_amount hs_part_amount(const struct hs_profile_part *part, const struct hs_amount *whole)
 {
     struct hs_amount amount = part->amount;
@@ -143,7 +162,7 @@ struct hs_inherited_var hs_part_inherited(const struct hs_profile_part *part,
                                           const struct hs_profile_sample *sample,
                                           enum hs_part_view view)
 {
-    double whole_var = view == HS_PARTS_PEAK ? sample->peak.bytes_var : sample->live.bytes_var;
+    double whole_var = whole_of(sample, view)->bytes_var;
     float share = whole_var > 0 ? (float)(part->amount.bytes_var / whole_var) : 0;
     return (struct hs_inherited_var){ sample->inherited.bytes * share,
                                       sample->inherited.count * share };
@@ -159,10 +178,10 @@ static int add_row(struct grouping *grouping, uint32_t d, const struct hs_profil
     if (r < 0) {
         return r;
     }
-    bool is_peak = grouping->quantity == HS_QUANTITY_PEAK;
     const struct hs_inherited_var inherited =
-        hs_part_inherited(part, sample, is_peak ? HS_PARTS_PEAK : HS_PARTS_LIVE);
-    const struct hs_amount amount = hs_part_amount(part, is_peak ? &sample->peak : &sample->live);
+        hs_part_inherited(part, sample, view_of(grouping->quantity));
+    const struct hs_amount amount =
+        hs_part_amount(part, whole_of(sample, view_of(grouping->quantity)));
     struct row *row = &grouping->rows[grouping->row_count++];
     *row = (struct row){ .amount = hs_selection_part(grouping->selection, d, &amount, &inherited) };
     for (uint32_t i = 0; i < grouping->groups->by_count; i++) {
@@ -177,11 +196,13 @@ static int add_dump(struct grouping *grouping, uint32_t d, size_t sample_before)
 {
     const struct hs_profile *p = grouping->selection->profile;
     const struct hs_profile_dump *dump = &p->dumps[grouping->selection->dumps[d]];
-    enum hs_part_view view = grouping->quantity == HS_QUANTITY_PEAK ? HS_PARTS_PEAK : HS_PARTS_LIVE;
+    enum hs_part_view view = view_of(grouping->quantity);
     uint64_t at = dump->part_first[view], end = at + dump->parts_n[view];
     int r = 0;
     for (uint32_t i = 0; i < dump->samples_n && r == 0; i++) {
         const struct hs_profile_sample *sample = &p->samples[dump->sample_first + i];
+        uint32_t node = grouping->agg->sample_nodes[sample_before + i];
+        bool has_part = false;
         for (;
              at < end && (p->parts[at].node < sample->node ||
                           (p->parts[at].node == sample->node && p->parts[at].heap < sample->heap));
@@ -190,8 +211,13 @@ static int add_dump(struct grouping *grouping, uint32_t d, size_t sample_before)
         for (; at < end && p->parts[at].node == sample->node && p->parts[at].heap == sample->heap &&
                r == 0;
              at++) {
-            r = add_row(grouping, d, sample, grouping->agg->sample_nodes[sample_before + i],
-                        &p->parts[at]);
+            has_part = true;
+            r = add_row(grouping, d, sample, node, &p->parts[at]);
+        }
+        if (view == HS_PARTS_ALLOC && !has_part && r == 0) {
+            /* Nothing was allocated in a scope. */
+            const struct hs_profile_part all = { .heap = sample->heap, .amount = sample->alloc };
+            r = add_row(grouping, d, sample, node, &all);
         }
     }
     return r;
@@ -209,9 +235,19 @@ static bool needs_any(const struct hs_part_groups *groups, uint32_t kinds)
 static bool lacks_parts(const struct hs_profile_dump *dump, enum hs_quantity quantity,
                         const struct hs_part_groups *groups)
 {
-    const struct hs_amount *whole = quantity == HS_QUANTITY_PEAK ? &dump->peak : &dump->live;
+    const struct hs_amount *whole = quantity == HS_QUANTITY_PEAK    ? &dump->peak
+                                    : quantity == HS_QUANTITY_ALLOC ? &dump->alloc
+                                                                    : &dump->live;
     bool has_parts = dump->has_parts && !(dump->has_only_types && needs_any(groups, OF_THREADS));
+    if (quantity == HS_QUANTITY_ALLOC) {
+        has_parts = dump->has_alloc_scopes && !needs_any(groups, ~OF_ALLOCATED);
+    }
     return !has_parts && whole->bytes > 0;
+}
+
+bool hs_part_groups_are_of_allocated(const struct hs_part_groups *groups)
+{
+    return !needs_any(groups, ~OF_ALLOCATED);
 }
 
 int hs_part_groups_check(const struct hs_profile *profile, const struct hs_select_spec *spec,
@@ -223,7 +259,6 @@ int hs_part_groups_check(const struct hs_profile *profile, const struct hs_selec
     if (r != 0) {
         return r;
     }
-    r = quantity == HS_QUANTITY_ALLOC ? -ENODATA : 0;
     for (uint32_t d = 0; d < selection.dump_count && r == 0; d++) {
         r = lacks_parts(&profile->dumps[selection.dumps[d]], quantity, groups) ? -ENODATA : 0;
         has_types |= profile->dumps[selection.dumps[d]].has_types;
@@ -346,7 +381,7 @@ int hs_part_groups_build(const struct hs_selection *selection, const struct hs_a
     struct grouping grouping = {
         .selection = selection, .agg = agg, .quantity = quantity, .groups = groups
     };
-    int r = quantity == HS_QUANTITY_ALLOC ? -ENODATA : add_rows(&grouping);
+    int r = add_rows(&grouping);
     if (r == 0 && grouping.row_count > 0) {
         qsort(grouping.rows, grouping.row_count, sizeof(grouping.rows[0]), compare_keys);
         r = add_groups(&grouping, 0, grouping.row_count, 0);

@@ -9,7 +9,8 @@
  *       main      15 MiB                      load     5 MiB
  *         parse     15 MiB
  *
- * Parts of what was allocated since the start, and freed, are not known.
+ * Of what was allocated since the start, scopes are known, if the recorder wrote them, and neither
+ * threads, types nor ages.
  *
  * Holds     groups are in the order in which they are shown: behind a group come those below it,
  *           depth + 1, the largest first. Those below a group add up to it, and the outermost ones
@@ -60,6 +61,8 @@ struct hs_part_groups {
  */
 int hs_part_by_parse(const char *text, struct hs_part_groups *ret_groups, const char **ret_bad);
 
+/* Whether all that these groups tell is known of what was allocated and freed, too. */
+bool hs_part_groups_are_of_allocated(const struct hs_part_groups *groups);
 /* Whether parts are known of the quantity, and types if the groups need them, in the dumps that the
  * specification selects: 0; -ENODATA: no parts; -ENOENT: no dump has types; or as
  * hs_select_dumps(). */

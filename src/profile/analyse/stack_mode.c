@@ -31,6 +31,9 @@ struct rewriter {
     struct hs_profile_sample *samples;
     size_t sample_count, sample_capacity;
     uint32_t *part_nodes; /* by index in p->parts: the new node */
+    /* By scope, 0: none: what was allocated of the current sample, less what of it lives. Used if
+     * the dump tells scopes of what was allocated. */
+    struct hs_amount *freed;
     /* (node, element of a chain): the node where the chain ends, appended to that node */
     struct hs_intern chains;
     uint32_t *chain_nodes;
@@ -121,30 +124,45 @@ static uint32_t thread_node(struct rewriter *w, const struct hs_profile_part *pa
                              : root_node(w, name, HS_FRAME_KIND_NATIVE);
 }
 
-static uint32_t part_node(struct rewriter *w, const struct hs_profile_part *part)
+/* The node of a stack of this sample's functions, or of a scope, or of both, below `root`. */
+static uint32_t node_below(struct rewriter *w, uint32_t root, uint32_t scope, uint32_t node)
 {
-    uint32_t node = w->mode == HS_STACK_MODE_MIXED ? HS_NODE_NONE : thread_node(w, part);
     if (w->mode != HS_STACK_MODE_THREADS) {
-        node = append_chain(w, node, CHAIN_SCOPES, part->scope);
+        root = append_chain(w, root, CHAIN_SCOPES, scope);
     }
-    return w->mode == HS_STACK_MODE_PSEUDO ? node
-                                           : append_chain(w, node, CHAIN_FRAMES, part->node + 1);
+    return w->mode == HS_STACK_MODE_PSEUDO ? root : append_chain(w, root, CHAIN_FRAMES, node + 1);
 }
 
+static uint32_t part_node(struct rewriter *w, const struct hs_profile_part *part)
+{
+    uint32_t root = w->mode == HS_STACK_MODE_MIXED ? HS_NODE_NONE : thread_node(w, part);
+    return node_below(w, root, part->scope, part->node);
+}
+
+/* The outermost frame of what has no part. */
+enum rest { REST_UNKNOWN, REST_FREED, REST_FREED_IN_SCOPE };
+
 /* The node of what has no part. */
-static uint32_t rest_node(struct rewriter *w, uint32_t node, bool is_freed)
+static uint32_t rest_node(struct rewriter *w, enum rest rest, uint32_t scope, uint32_t node)
 {
     static const char *const freed[HS_STACK_MODE_N] = {
         [HS_STACK_MODE_PSEUDO] = "[freed: thread and scope not recorded]",
         [HS_STACK_MODE_MIXED] = "[freed: scope not recorded]",
         [HS_STACK_MODE_THREADS] = "[freed: thread not recorded]",
     };
-    uint32_t root =
-        root_node(w, is_freed ? freed[w->mode] : HS_STACK_UNKNOWN, HS_FRAME_KIND_MARKER);
-    return w->mode == HS_STACK_MODE_PSEUDO ? root : append_chain(w, root, CHAIN_FRAMES, node + 1);
+    const char *name = rest == REST_UNKNOWN ? HS_STACK_UNKNOWN
+                       : rest == REST_FREED ? freed[w->mode]
+                                            : freed[HS_STACK_MODE_THREADS];
+    return node_below(w, root_node(w, name, HS_FRAME_KIND_MARKER), scope, node);
 }
 
 /* --- samples ---------------------------------------------------------------------------------- */
+
+/* Whether the samples show scopes, and the dump tells those of what was allocated. */
+static bool has_alloc_by_scope(const struct rewriter *w, const struct hs_profile_dump *dump)
+{
+    return dump->has_alloc_scopes && w->mode != HS_STACK_MODE_THREADS;
+}
 
 /* The amount 0, of samples like those of `whole`. */
 static struct hs_amount nothing_of(const struct hs_amount *whole)
@@ -192,6 +210,31 @@ static void add_sample(struct rewriter *w, const struct hs_profile_sample *sampl
     }
 }
 
+static struct hs_profile_sample nothing_like(const struct hs_profile_sample *whole)
+{
+    return (struct hs_profile_sample){ .node = whole->node,
+                                       .heap = whole->heap,
+                                       .live = nothing_of(&whole->live),
+                                       .alloc = nothing_of(&whole->alloc),
+                                       .peak = nothing_of(&whole->peak) };
+}
+
+/* A forked process may hold more than it has allocated itself. */
+static bool is_allocated(const struct hs_profile_sample *whole)
+{
+    return whole->live.bytes <= whole->alloc.bytes && whole->live.count <= whole->alloc.count;
+}
+
+/* What lives was allocated: takes it off *rest, and returns so much of it as there is. */
+static struct hs_amount allocate(struct hs_amount *rest, const struct hs_amount *live)
+{
+    struct hs_amount alloc = *rest, left = *rest;
+    subtract(&left, live);
+    subtract(&alloc, &left);
+    *rest = left;
+    return alloc;
+}
+
 /* Adds a sample for each part that the view has of `whole`, and takes it off `rest`. */
 static void add_parts(struct rewriter *w, const struct hs_profile_dump *dump,
                       enum hs_part_view view, const struct hs_profile_sample *whole,
@@ -200,25 +243,18 @@ static void add_parts(struct rewriter *w, const struct hs_profile_dump *dump,
     const struct hs_profile *p = w->p;
     const struct hs_part_range range = hs_dump_parts_of(p, dump, view, whole);
     bool is_live = view == HS_PARTS_LIVE;
-    /* A forked process may hold more than it has allocated itself. */
-    bool is_allocated = is_live && whole->live.bytes <= whole->alloc.bytes &&
-                        whole->live.count <= whole->alloc.count;
     bool is_inherited = is_live == (whole->live.bytes_var > 0);
+    bool has_scopes = has_alloc_by_scope(w, dump);
     for (uint64_t i = range.first; i < range.end && w->append.err == 0; i++) {
         const struct hs_profile_part *part = &p->parts[i];
         struct hs_amount amount = hs_part_amount(part, is_live ? &whole->live : &whole->peak);
-        struct hs_profile_sample sample = { .node = part_node(w, part),
-                                            .heap = whole->heap,
-                                            .live = nothing_of(&whole->live),
-                                            .alloc = nothing_of(&whole->alloc),
-                                            .peak = nothing_of(&whole->peak) };
+        struct hs_profile_sample sample = nothing_like(whole);
+        sample.node = part_node(w, part);
         *(is_live ? &sample.live : &sample.peak) = amount;
         subtract(is_live ? &rest->live : &rest->peak, &amount);
-        if (is_allocated) {
-            sample.alloc = amount;
-            sample.alloc.interval_bytes = whole->alloc.interval_bytes;
-            sample.alloc.has_sample_counts = whole->alloc.has_sample_counts;
-            subtract(&rest->alloc, &amount);
+        if (is_live && is_allocated(whole)) {
+            sample.alloc = allocate(has_scopes ? &w->freed[part->scope] : &rest->alloc, &amount);
+            hs_amount_widen(&sample.alloc, whole->alloc.interval_bytes);
         }
         if (is_inherited) {
             sample.inherited = hs_part_inherited(part, whole, view);
@@ -230,32 +266,90 @@ static void add_parts(struct rewriter *w, const struct hs_profile_dump *dump,
     }
 }
 
-static void add_if_any(struct rewriter *w, struct hs_profile_sample *sample, bool is_freed)
+static bool has_figure(const struct hs_amount *amount)
 {
-    if (sample->live.bytes > 0 || sample->alloc.bytes > 0 || sample->peak.bytes > 0 ||
-        sample->live.count > 0 || sample->alloc.count > 0 || sample->peak.count > 0) {
-        sample->node = rest_node(w, sample->node, is_freed);
-        add_sample(w, sample);
-    }
+    return amount->bytes > 0 || amount->count > 0;
 }
 
 /* Adds samples for what no part has: of what was freed, and of what is not known. */
 static void add_rest(struct rewriter *w, const struct hs_profile_sample *whole,
                      const struct hs_profile_sample *rest, bool has_parts)
 {
-    struct hs_profile_sample unknown = *rest, freed = *rest;
-    const struct hs_amount no_alloc = nothing_of(&whole->alloc);
+    struct hs_profile_sample unknown = nothing_like(whole), freed = nothing_like(whole);
+    bool is_freed = has_parts && is_allocated(whole);
     unknown.live = left_of(&rest->live, &whole->live);
     unknown.peak = left_of(&rest->peak, &whole->peak);
-    freed.live = nothing_of(&whole->live);
-    freed.peak = nothing_of(&whole->peak);
-    freed.alloc = left_of(&rest->alloc, &whole->alloc);
-    unknown.alloc = has_parts ? no_alloc : freed.alloc;
-    freed.alloc = has_parts ? freed.alloc : no_alloc;
-    *(unknown.live.bytes > 0 ? &freed.inherited : &unknown.inherited) =
-        (struct hs_inherited_var){ 0 };
-    add_if_any(w, &unknown, false);
-    add_if_any(w, &freed, true);
+    *(is_freed ? &freed.alloc : &unknown.alloc) = left_of(&rest->alloc, &whole->alloc);
+    *(unknown.live.bytes > 0 ? &unknown.inherited : &freed.inherited) = rest->inherited;
+    if (has_figure(&unknown.live) || has_figure(&unknown.peak) || has_figure(&unknown.alloc)) {
+        unknown.node = rest_node(w, REST_UNKNOWN, 0, whole->node);
+        add_sample(w, &unknown);
+    }
+    if (has_figure(&freed.alloc)) {
+        freed.node = rest_node(w, REST_FREED, 0, whole->node);
+        add_sample(w, &freed);
+    }
+}
+
+/* Puts what was allocated in each scope into w->freed, and takes it off rest->alloc. */
+static void begin_scopes(struct rewriter *w, const struct hs_part_range *range,
+                         const struct hs_profile_sample *whole, struct hs_profile_sample *rest)
+{
+    for (uint64_t i = range->first; i < range->end; i++) {
+        struct hs_amount amount = hs_part_amount(&w->p->parts[i], &whole->alloc);
+        hs_amount_add(&w->freed[w->p->parts[i].scope], &amount);
+        subtract(&rest->alloc, &amount);
+    }
+    if (range->first == range->end) {
+        w->freed[0] = whole->alloc;
+        rest->alloc = nothing_of(&whole->alloc);
+    }
+}
+
+static void end_scope(struct rewriter *w, const struct hs_profile_sample *whole, uint32_t scope)
+{
+    struct hs_profile_sample sample = nothing_like(whole);
+    sample.alloc = left_of(&w->freed[scope], &whole->alloc);
+    w->freed[scope] = (struct hs_amount){ 0 };
+    if (!has_figure(&sample.alloc)) {
+        return;
+    }
+    if (w->mode == HS_STACK_MODE_MIXED) {
+        sample.node = node_below(w, HS_NODE_NONE, scope, whole->node);
+    } else {
+        sample.node = rest_node(w, is_allocated(whole) ? REST_FREED_IN_SCOPE : REST_UNKNOWN, scope,
+                                whole->node);
+    }
+    add_sample(w, &sample);
+}
+
+/* Adds samples for what was allocated in each scope and does not live; empties w->freed. */
+static void end_scopes(struct rewriter *w, const struct hs_part_range *range,
+                       const struct hs_profile_sample *whole)
+{
+    for (uint64_t i = range->first; i < range->end; i++) {
+        end_scope(w, whole, w->p->parts[i].scope);
+    }
+    if (range->first == range->end) {
+        end_scope(w, whole, 0);
+    }
+}
+
+static void divide_sample(struct rewriter *w, const struct hs_profile_dump *dump,
+                          const struct hs_profile_sample *whole)
+{
+    const struct hs_part_range alloc = hs_dump_parts_of(w->p, dump, HS_PARTS_ALLOC, whole);
+    struct hs_profile_sample rest = *whole;
+    bool has_scopes = has_alloc_by_scope(w, dump);
+    if (has_scopes) {
+        begin_scopes(w, &alloc, whole, &rest);
+    }
+    add_parts(w, dump, HS_PARTS_LIVE, whole, &rest);
+    add_parts(w, dump, HS_PARTS_PEAK, whole, &rest);
+    if (has_scopes) {
+        end_scopes(w, &alloc, whole);
+    }
+    add_rest(w, whole, &rest, dump->has_parts);
 }
 
 /* Divides `count` samples of a dump from `first` on. Returns how many there are then. */
@@ -264,12 +358,7 @@ static uint32_t divide(struct rewriter *w, const struct hs_profile_dump *dump, u
 {
     size_t begin = w->sample_count;
     for (uint64_t i = first; i < first + count && w->append.err == 0; i++) {
-        const struct hs_profile_sample *whole = &w->p->samples[i];
-        struct hs_profile_sample rest = *whole;
-        for (unsigned view = 0; view < HS_PART_VIEWS; view++) {
-            add_parts(w, dump, view, whole, &rest);
-        }
-        add_rest(w, whole, &rest, dump->has_parts);
+        divide_sample(w, dump, &w->p->samples[i]);
     }
     if (w->append.err == 0 && w->sample_count > begin) {
         w->sample_count =
@@ -285,6 +374,8 @@ static void divide_dump(struct rewriter *w, struct hs_profile_dump *dump)
     dump->aside_n = divide(w, dump, (uint64_t)dump->sample_first + dump->samples_n, dump->aside_n);
     dump->samples_n = kept;
     dump->sample_first = first;
+    dump->parts_n[HS_PARTS_ALLOC] = 0; /* a part by scope is of several samples now */
+    dump->has_alloc_scopes = false;
     if (w->append.err == 0) {
         hs_dump_parts_move(w->p, dump, w->part_nodes);
     }
@@ -298,7 +389,8 @@ int hs_stack_mode_apply(struct hs_profile *profile, enum hs_stack_mode mode)
     }
     hs_append_init(&w.append, profile);
     w.part_nodes = calloc(profile->part_count + 1, sizeof(w.part_nodes[0]));
-    w.append.err = w.part_nodes ? 0 : -ENOMEM;
+    w.freed = calloc(profile->scope_count + 1u, sizeof(w.freed[0]));
+    w.append.err = w.part_nodes && w.freed ? 0 : -ENOMEM;
     for (uint64_t i = 0; i < profile->part_count && w.part_nodes; i++) {
         w.part_nodes[i] = profile->parts[i].node;
     }
@@ -320,6 +412,7 @@ int hs_stack_mode_apply(struct hs_profile *profile, enum hs_stack_mode mode)
     hs_intern_deinit(&w.chains);
     free(w.chain_nodes);
     free(w.part_nodes);
+    free(w.freed);
     free(w.path);
     return w.append.err;
 }

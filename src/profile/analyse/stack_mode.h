@@ -12,9 +12,10 @@
  * all scopes stand outside all frames, because between which frames a scope was opened is not
  * recorded.
  *
- * Of what was freed, thread and scope are not recorded. What lives was also allocated, so the
- * allocated figures of a part are what lives of it, and the rest of the stack is in the frame
- * "[freed: ...]".
+ * Of what was freed, threads are not recorded, and scopes only by recent recorders. What lives was
+ * also allocated, so the allocated figures of a part are what lives of it, and the rest of the
+ * stack or scope is in the frame "[freed: ...]". With `mixed`, allocated figures are those of the
+ * scopes.
  *
  * Ensures   the sums over the samples of a dump and heap stay what they were, and the dump's own
  *           totals stay untouched. Parts keep the samples that they are of.

@@ -128,6 +128,8 @@ uint32_t hs_builder_scope(struct hs_builder *builder, uint32_t parent, const cha
  */
 void hs_builder_dump_parts(struct hs_builder *builder, uint32_t dump, enum hs_part_view view,
                            struct hs_profile_part *parts, size_t count);
+/* Notes that the dump's parts tell the scopes of what was allocated, or that there were none. */
+void hs_builder_dump_alloc_scopes(struct hs_builder *builder, uint32_t dump);
 
 /*
  * Sets the births of a dump that has samples. Those with ids out of range are left out. A dump that

@@ -152,7 +152,7 @@ uint32_t hs_builder_dump(struct hs_builder *builder, const struct hs_profile_dum
     p->dumps[id].has_samples = false;
     p->dumps[id].sample_first = p->dumps[id].samples_n = p->dumps[id].aside_n = 0;
     p->dumps[id].heap_first = p->dumps[id].heaps_n = 0;
-    p->dumps[id].has_parts = p->dumps[id].has_blocks = p->dumps[id].has_lifetimes = false;
+    p->dumps[id].has_parts = p->dumps[id].has_alloc_scopes = p->dumps[id].has_blocks = p->dumps[id].has_lifetimes = false;
     p->dumps[id].births_n = 0;
     p->dumps[id].birth_window_ms = 0;
     process->last_dump = id;
@@ -286,6 +286,14 @@ void hs_builder_dump_lifetimes(struct hs_builder *builder, uint32_t dump,
     p->dumps[dump].lifetimes_n = (uint32_t)kept;
     p->dumps[dump].has_lifetimes = true;
     p->lifetime_count += kept;
+}
+
+void hs_builder_dump_alloc_scopes(struct hs_builder *builder, uint32_t dump)
+{
+    struct hs_profile *p = builder->p;
+    if (builder->err == 0 && dump < p->dump_count) {
+        p->dumps[dump].has_alloc_scopes = p->dumps[dump].has_parts;
+    }
 }
 
 void hs_builder_thread(struct hs_builder *builder, const struct hs_profile_thread *thread)

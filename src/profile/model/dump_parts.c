@@ -45,7 +45,7 @@ struct hs_part_range hs_dump_parts_of(const struct hs_profile *p,
 void hs_dump_parts_move(struct hs_profile *p, const struct hs_profile_dump *dump,
                         const uint32_t *nodes)
 {
-    for (unsigned view = 0; view < HS_PART_VIEWS && dump->has_parts; view++) {
+    for (unsigned view = 0; view < HS_PART_VIEWS_ALL && dump->has_parts; view++) {
         uint32_t first = dump->part_first[view];
         for (uint32_t i = first; i < first + dump->parts_n[view]; i++) {
             p->parts[i].node = nodes[i];

@@ -21,7 +21,7 @@ static void keep_samples(const struct hs_profile *p, struct hs_profile_dump *dum
 static void keep_parts(const struct hs_profile *p, struct hs_profile_dump *dump,
                        const bool *is_chosen)
 {
-    for (unsigned view = 0; view < HS_PART_VIEWS && dump->has_parts; view++) {
+    for (unsigned view = 0; view < HS_PART_VIEWS_ALL && dump->has_parts; view++) {
         struct hs_profile_part *parts = p->parts + dump->part_first[view];
         uint32_t kept = 0;
         for (uint32_t i = 0; i < dump->parts_n[view]; i++) {

@@ -224,7 +224,7 @@ struct hs_profile_dump {
     /* behind these, samples of the heaps that are not counted: also ordered by node */
     uint32_t aside_n;
     /* in parts[], by enum hs_part_view: in the order of the samples of all heaps */
-    uint32_t part_first[HS_PART_VIEWS], parts_n[HS_PART_VIEWS];
+    uint32_t part_first[HS_PART_VIEWS_ALL], parts_n[HS_PART_VIEWS_ALL];
     bool has_parts; /* each sample with a figure has parts */
     /* in births[]: in the order of the samples of all heaps, then of the windows */
     uint32_t birth_first, births_n;
@@ -233,7 +233,9 @@ struct hs_profile_dump {
     bool has_blocks;                /* its live blocks are listed: */
     uint64_t block_first, blocks_n; /* in blocks[], by node, heap and address */
     uint64_t block_left_out_count;
-    bool has_types;        /* types were looked for */
+    bool has_types; /* types were looked for */
+    /* parts tell the scopes of what was allocated: a sample without such parts has none */
+    bool has_alloc_scopes;
     bool has_only_types;   /* parts tell types, but neither threads, ages nor scopes */
     bool is_without_types; /* the user asked that they are not */
     /* in lifetimes[], in the order of the samples of all heaps */

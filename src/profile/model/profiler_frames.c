@@ -106,7 +106,7 @@ static void move_lifetimes(struct hs_profile *p, struct hs_profile_dump *dump,
 /* Parts and blocks have the nodes of their samples. */
 static void move_parts(struct hs_profile *p, struct hs_profile_dump *dump, const uint32_t *targets)
 {
-    for (unsigned view = 0; view < HS_PART_VIEWS && dump->has_parts; view++) {
+    for (unsigned view = 0; view < HS_PART_VIEWS_ALL && dump->has_parts; view++) {
         if (dump->parts_n[view] == 0) {
             continue;
         }

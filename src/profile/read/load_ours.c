@@ -362,7 +362,10 @@ static void take_parts(struct hs_load *load, struct hs_load_process *process,
 {
     const struct hs_load_row_table table = { &process->row_ids, process->rows };
     if (packet->parts) {
-        hs_load_parts_set(load, &process->parts, &table, packet->parts);
+        hs_load_parts_set(load, &process->parts, &table, packet->parts, false);
+    }
+    if (packet->alloc_parts) {
+        hs_load_parts_set(load, &process->parts, &table, packet->alloc_parts, true);
     }
     if (packet->births) {
         hs_load_births_set(load, &process->births, &table, packet->births);
@@ -378,13 +381,14 @@ static struct hs_load_process *find_open(struct hs_load *load,
                                          const struct hs_load_sequence *sequence,
                                          const Hs__Pb__HeapscopePacket *packet)
 {
-    uint32_t idx = packet->rows        ? packet->rows->process_idx
-                   : packet->parts     ? packet->parts->process_idx
-                   : packet->births    ? packet->births->process_idx
-                   : packet->lifetimes ? packet->lifetimes->process_idx
-                   : packet->blocks    ? packet->blocks->process_idx
-                   : packet->dump_end  ? packet->dump_end->process_idx
-                                       : UINT32_MAX;
+    uint32_t idx = packet->rows          ? packet->rows->process_idx
+                   : packet->parts       ? packet->parts->process_idx
+                   : packet->alloc_parts ? packet->alloc_parts->process_idx
+                   : packet->births      ? packet->births->process_idx
+                   : packet->lifetimes   ? packet->lifetimes->process_idx
+                   : packet->blocks      ? packet->blocks->process_idx
+                   : packet->dump_end    ? packet->dump_end->process_idx
+                                         : UINT32_MAX;
     struct hs_load_process *process = hs_intern_elem(&load->process_ids, load->processes,
                                                      sizeof(*process), process_key(sequence, idx));
     return process && process->has_head ? process : NULL;

@@ -34,8 +34,8 @@ struct thread {
 };
 
 struct hs_load_parts {
-    struct row_parts *rows[HS_PART_VIEWS]; /* by row */
-    size_t row_capacity[HS_PART_VIEWS];
+    struct row_parts *rows[HS_PART_VIEWS_ALL]; /* by row */
+    size_t row_capacity[HS_PART_VIEWS_ALL];
     struct thread *threads; /* by id */
     size_t thread_capacity;
     uint32_t *types; /* by id: string */
@@ -43,11 +43,12 @@ struct hs_load_parts {
     uint32_t *scopes; /* by id: that of the profile, index + 1 */
     size_t scope_capacity;
     uint64_t part_count;
+    bool has_alloc; /* the file tells scopes of what was allocated */
 };
 
 void hs_load_parts_free(struct hs_load_parts *parts)
 {
-    for (unsigned view = 0; parts && view < HS_PART_VIEWS; view++) {
+    for (unsigned view = 0; parts && view < HS_PART_VIEWS_ALL; view++) {
         for (size_t i = 0; i < parts->row_capacity[view]; i++) {
             free(parts->rows[view][i].items);
         }
@@ -223,9 +224,8 @@ size_t hs_load_row_find(const struct hs_load_row_table *table, int64_t *iid, int
 }
 
 static int set_rows(struct hs_load_parts *parts, const struct hs_load_row_table *table,
-                    const Hs__Pb__HsParts *packet)
+                    const Hs__Pb__HsParts *packet, enum hs_part_view view)
 {
-    enum hs_part_view view = packet->is_peak ? HS_PARTS_PEAK : HS_PARTS_LIVE;
     size_t at = 0, end = longest(packet);
     int64_t iid = 0, same_iid = 0;
     int r = 0;
@@ -266,13 +266,20 @@ void hs_load_parts_find_names(const struct hs_load_parts *parts, uint32_t thread
 }
 
 void hs_load_parts_set(struct hs_load *load, struct hs_load_parts **parts,
-                       const struct hs_load_row_table *table, const Hs__Pb__HsParts *packet)
+                       const struct hs_load_row_table *table, const Hs__Pb__HsParts *packet,
+                       bool is_alloc)
 {
+    enum hs_part_view view = is_alloc          ? HS_PARTS_ALLOC
+                             : packet->is_peak ? HS_PARTS_PEAK
+                                               : HS_PARTS_LIVE;
     const struct hs_load_part_names names = HS_LOAD_PART_NAMES(packet);
     hs_load_parts_take_names(load, parts, &names);
     int r = load->err;
     r = r == 0 ? name_scopes(load, *parts, packet) : r;
-    r = r == 0 ? set_rows(*parts, table, packet) : r;
+    r = r == 0 ? set_rows(*parts, table, packet, view) : r;
+    if (r == 0 && is_alloc) {
+        (*parts)->has_alloc = true;
+    }
     load->err = load->err ? load->err : r;
 }
 
@@ -333,22 +340,29 @@ static const struct row_parts *parts_of(const struct hs_load_parts *parts, enum 
     return own->is_same ? parts_of(parts, HS_PARTS_LIVE, row) : own;
 }
 
+static const struct hs_amount *whole_of(const struct hs_load_row *row, enum hs_part_view view)
+{
+    return view == HS_PARTS_ALLOC ? &row->alloc : view == HS_PARTS_PEAK ? &row->peak : &row->live;
+}
+
 void hs_load_parts_give(struct hs_load *load, const struct hs_load_parts *parts,
                         const struct hs_load_row_table *table,
                         const struct hs_load_heap_list *heaps, uint64_t narrowest_bytes,
                         uint32_t dump)
 {
     struct hs_profile_part *out = parts ? malloc((parts->part_count + 1) * sizeof(out[0])) : NULL;
-    for (unsigned view = 0; out && view < HS_PART_VIEWS; view++) {
+    for (unsigned view = 0; out && view < HS_PART_VIEWS_ALL; view++) {
         size_t count = 0;
         for (uint32_t i = 0; i < table->ids->ids.count; i++) {
             const struct hs_load_row *row = &table->rows[i];
             count +=
-                give_row(parts, parts_of(parts, view, i), row,
-                         view == HS_PARTS_PEAK ? &row->peak : &row->live,
+                give_row(parts, parts_of(parts, view, i), row, whole_of(row, view),
                          hs_load_heaps_narrowest(heaps, row->heap, narrowest_bytes), &out[count]);
         }
         hs_builder_dump_parts(load->builder, dump, view, out, count);
+    }
+    if (out && (parts->has_alloc || parts->scope_capacity == 0)) {
+        hs_builder_dump_alloc_scopes(load->builder, dump);
     }
     load->err = load->err == 0 && parts && !out ? -ENOMEM : load->err;
     free(out);

@@ -50,9 +50,11 @@ void hs_load_parts_take_names(struct hs_load *load, struct hs_load_parts **parts
 /* What a thread and a type are called, of these ids: fills in tid, thread_name and type. */
 void hs_load_parts_find_names(const struct hs_load_parts *parts, uint32_t thread_id,
                               uint32_t type_id, struct hs_profile_block *block);
-/* Takes what a packet says of the parts of callstacks that have rows. */
+/* Takes what a packet says of the parts of callstacks that have rows: of what was allocated with
+ * is_alloc. */
 void hs_load_parts_set(struct hs_load *load, struct hs_load_parts **parts,
-                       const struct hs_load_row_table *table, const Hs__Pb__HsParts *packet);
+                       const struct hs_load_row_table *table, const Hs__Pb__HsParts *packet,
+                       bool is_alloc);
 /* Gives the parts, as they are now, to a dump. `heaps` and `narrowest_bytes` are those of the
  * process. */
 void hs_load_parts_give(struct hs_load *load, const struct hs_load_parts *parts,
