@@ -164,6 +164,8 @@ static void fill_weights(struct head *head, const struct hs_snapshot *snap, Hs__
     out->n_stack_end_bytes = out->n_stack_end_alloc_fx = HS_STACK_END_N;
     out->stack_end_bytes = head->stack_end_bytes;
     out->stack_end_alloc_fx = head->stack_end_alloc_fx;
+    out->has_lost_scope_count = snap->lost_scope_count > 0;
+    out->lost_scope_count = snap->lost_scope_count;
 }
 
 /* Programs have few modules without unwind information. */

@@ -68,6 +68,19 @@ def test_report_by_scope(heapscope, run, program):
     assert float(rows.splitlines()[1]) == 1003
 
 
+@pytest.mark.parametrize("count,lost", [(1000, 0), (66000, 1)])
+def test_too_many_scopes(heapscope, run, target, flags, count, lost):
+    """The library has room for 65,534 names. The report says that others were not told apart."""
+    file = run([target("scope_many", *flags[0], *flags[1]), str(count)], "-i", 1).file
+    report = json.loads(heapscope("report", "--json", file).stdout)
+    losses = {loss["name"]: loss["count"] for loss in report["losses"]}
+    assert ("lost_scopes" in losses) == (lost > 0)
+    assert losses.get("lost_scopes", 0) >= 466 * lost
+    line = next(line for line in heapscope("report", "--health", file).stdout.splitlines() if "scopes recorded as (other)" in line)
+    assert (line.split()[0] != "0") == (lost > 0)
+    assert report["is_exact"]
+
+
 def test_another_session(dist, target, flags):
     """Ids of scopes mean nothing in the next region: an open scope is stored there again."""
     listener, name = listen()

@@ -28,6 +28,7 @@ struct hs_loss_text {
 enum hs_load_loss {
     /* of heapscope's recorder, beyond enum hs_loss */
     HS_LOAD_LOSS_BAD_ELEMENTS,
+    HS_LOAD_LOSS_SCOPES,
     /* of heapprofd */
     HS_LOAD_LOSS_OVERRUN,
     HS_LOAD_LOSS_CORRUPTED,

@@ -61,6 +61,7 @@ void hs_load_losses_set(struct hs_load *load, struct hs_load_losses *losses,
     set_weights(losses->stack_end, dump->stack_end_bytes, dump->n_stack_end_bytes,
                 dump->stack_end_alloc_fx, dump->n_stack_end_alloc_fx);
     losses->bad_count = dump->bad_count;
+    losses->lost_scope_count = dump->lost_scope_count;
     losses->refusal = refusal;
 }
 
@@ -104,6 +105,8 @@ void hs_load_losses_add(struct hs_load *load, uint32_t process, const struct hs_
     }
     hs_loss_add(load->builder, process, hs_loss_of_load(HS_LOAD_LOSS_BAD_ELEMENTS),
                 losses->bad_count);
+    hs_loss_add(load->builder, process, hs_loss_of_load(HS_LOAD_LOSS_SCOPES),
+                losses->lost_scope_count);
     hs_loss_add(load->builder, process, hs_loss_of_refusal(losses->refusal),
                 losses->refusal != HS_REFUSAL_NONE);
 }

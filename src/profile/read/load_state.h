@@ -146,7 +146,7 @@ struct hs_load_weight {
 struct hs_load_losses {
     uint64_t lost_count[16], stack_end_count[16];
     struct hs_load_weight lost[16], stack_end[16];
-    uint64_t bad_count;
+    uint64_t bad_count, lost_scope_count;
     uint32_t refusal;
     struct hs_load_guess {
         uint32_t text; /* string id */
