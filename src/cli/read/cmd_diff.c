@@ -229,28 +229,38 @@ static const char footer[] =
     "this name. With one file: heapscope diff FILE@2 FILE@7,\n"
     "heapscope diff FILE --snapshots 2,7, or heapscope diff FILE --trend";
 
+static const char help_view[] =
+    "what to compare: space and objects (live at the snapshots),\n"
+    "alloc_space and alloc_objects (allocated since the start), peak;\n"
+    "default: space, or, when less than a fifth of the peak is live in each\n"
+    "of two files, peak (alloc_space in files without peaks)";
+static const char help_stack_mode[] =
+    "which stacks to compare: native (the default), native-with-thread-names (from\n"
+    "the thread's name on), pseudo (the thread's name and the scopes that it\n"
+    "had open) or mixed (the scopes, then the functions)";
+static const char help_snapshots[] =
+    "compare snapshot N of A with snapshot M of B, or of the same FILE; the\n"
+    "first is 0, 'last' is the last (the default); A@N B@M means the same";
+static const char help_format[] =
+    "table, tree, json, folded (stacks with both values, for\n"
+    "difference flame graphs), svg (such a graph), pprof (with\n"
+    "negative values) or leaks-json (into the folder OUT, a file for each\n"
+    "heap, as Chrome's diff_heap_profiler); default: by the name of OUT,\n"
+    "else table";
+
 int hs_cmd_diff(int argc, char **argv)
 {
     struct diff_args args = { .format = HS_COMPARE_FORMAT_N, .view = HS_VIEW_AUTO };
     const struct hs_opt list[] = {
-        HS_OPT_CHOICE(0, "view", "VIEW", &args.view, hs_profile_file_views,
-                      "what to compare: space and objects (live at the snapshots),\n"
-                      "alloc_space and alloc_objects (allocated since the start), peak;\n"
-                      "default: space, or, when less than a fifth of the peak is live in each\n"
-                      "of two files, peak (alloc_space in files without peaks)"),
-        HS_OPT_STRING(0, "snapshots", "N,M", &args.snapshots,
-                      "compare snapshot N of A with snapshot M of B, or of the same FILE; the\n"
-                      "first is 0, 'last' is the last (the default); A@N B@M means the same"),
+        HS_OPT_CHOICE(0, "view", "VIEW", &args.view, hs_profile_file_views, help_view),
+        HS_OPT_STRING(0, "snapshots", "N,M", &args.snapshots, help_snapshots),
         HS_OPT_STRING(0, "process", "NAME|PID", &args.process,
                       "compare only processes of this name, or only this pid"),
         HS_OPT_LIST(0, "heap", "NAME", &args.heaps,
                     "compare only these heaps: a glob or a list of them, such as 'pool,gpu*';\n"
                     "may be given more than once (default: all primary heaps)"),
-        HS_OPT_CHOICE(
-            0, "stack-mode", "MODE", &args.stack_mode, hs_stack_mode_names,
-            "which stacks to compare: native (the default), native-with-thread-names (from\n"
-            "the thread's name on), pseudo (the thread's name and the scopes that it\n"
-            "had open) or mixed (the scopes, then the functions)"),
+        HS_OPT_CHOICE(0, "stack-mode", "MODE", &args.stack_mode, hs_stack_mode_names,
+                      help_stack_mode),
         HS_OPT_FLAG(0, "normalize", &args.is_normalized,
                     "scale A to the total of B, to compare shares"),
         HS_OPT_FLAG(0, "trend", &args.is_trend,
@@ -264,12 +274,7 @@ int hs_cmd_diff(int argc, char **argv)
                       "scope, label:KEY, age, stack; such as type,stack; as a table or JSON"),
         HS_OPT_FLAG(0, "tree", &args.is_tree, "show the call tree from main down"),
         HS_OPT_FLAG(0, "json", &args.is_json, "print JSON, without rounding"),
-        HS_OPT_CHOICE('f', "format", "FORMAT", &args.format, hs_compare_formats,
-                      "table, tree, json, folded (stacks with both values, for\n"
-                      "difference flame graphs), svg (such a graph), pprof (with\n"
-                      "negative values) or leaks-json (into the folder OUT, a file for each\n"
-                      "heap, as Chrome's diff_heap_profiler); default: by the name of OUT,\n"
-                      "else table"),
+        HS_OPT_CHOICE('f', "format", "FORMAT", &args.format, hs_compare_formats, help_format),
         HS_OPT_STRING('o', "output", "OUT", &args.output, "output file (default: standard output)"),
         HS_OPT_STRING(0, "top", "N", &args.top,
                       "number of rows of each table (default 20), or all"),

@@ -379,21 +379,39 @@ static int parse_and_run(const struct hs_opts_spec *spec, int argc, char **argv,
                         : run_report(result.operands[0], args, &options);
 }
 
+static const char help_view[] =
+    "what to show: space and objects (live at the snapshot),\n"
+    "alloc_space and alloc_objects (allocated since the start, freed or\n"
+    "not), peak (live at the peak), or auto (the default): space, or,\n"
+    "when less than a fifth of the peak is live, peak (alloc_space in a\n"
+    "file without peaks)";
+static const char help_stack_mode[] =
+    "which stacks to show: native (the default), native-with-thread-names (from\n"
+    "the thread's name on), pseudo (the thread's name and the scopes that it\n"
+    "had open) or mixed (the scopes, then the functions)";
+static const char help_tree[] =
+    "show the call tree from main down; with --json, as nested objects; with\n"
+    "--by, a tree for each thread, type and so on";
+static const char help_snapshot[] =
+    "show snapshot N of each process; the first is 0 (default: the last); or\n"
+    "the last snapshot that the program took under this name";
+static const char help_heap[] =
+    "show only these heaps: a glob or a list of them, such as 'pool,gpu*'; may\n"
+    "be given more than once (default: all primary heaps)";
+static const char help_focus[] =
+    "show only stacks with a function that matches; may be given more than\n"
+    "once: each must match a function. Shares are of all memory";
+static const char help_base[] = "show what changed since this profile, or since BASE@N, its\n"
+                                "snapshot N, or BASE@NAME, as heapscope diff BASE FILE does";
+
 int hs_cmd_report(int argc, char **argv)
 {
     struct report_args args = { .view = HS_VIEW_AUTO,
                                 .columns = UINT64_MAX,
                                 .between_count = UINT64_MAX };
     const struct hs_opt list[] = {
-        HS_OPT_CHOICE(0, "view", "VIEW", &args.view, hs_profile_file_views,
-                      "what to show: space and objects (live at the snapshot),\n"
-                      "alloc_space and alloc_objects (allocated since the start, freed or\n"
-                      "not), peak (live at the peak), or auto (the default): space, or,\n"
-                      "when less than a fifth of the peak is live, peak (alloc_space in a\n"
-                      "file without peaks)"),
-        HS_OPT_FLAG(0, "tree", &args.is_tree,
-                    "show the call tree from main down; with --json, as nested objects; with\n"
-                    "--by, a tree for each thread, type and so on"),
+        HS_OPT_CHOICE(0, "view", "VIEW", &args.view, hs_profile_file_views, help_view),
+        HS_OPT_FLAG(0, "tree", &args.is_tree, help_tree),
         HS_OPT_STRING(0, "other-below", "SIZE,COUNT", &args.other_below,
                       "in the tree, add up stacks with less than both, as <other> with their\n"
                       "number"),
@@ -401,32 +419,22 @@ int hs_cmd_report(int argc, char **argv)
                       "number of functions and stacks to list (default 10 and 5), or all"),
         HS_OPT_STRING(0, "frames", "N", &args.frames,
                       "number of frames to show of each stack (default 12), or all"),
-        HS_OPT_STRING(0, "snapshot", "N", &args.snapshot,
-                      "show snapshot N of each process; the first is 0 (default: the last); or\n"
-                      "the last snapshot that the program took under this name"),
+        HS_OPT_STRING(0, "snapshot", "N", &args.snapshot, help_snapshot),
         HS_OPT_NUMBER(0, "pid", "PID", &args.pid, 1, UINT32_MAX, "show only this process"),
-        HS_OPT_LIST(0, "heap", "NAME", &args.heaps,
-                    "show only these heaps: a glob or a list of them, such as 'pool,gpu*'; may\n"
-                    "be given more than once (default: all primary heaps)"),
-        HS_OPT_STRING(0, "base", "BASE", &args.base,
-                      "show what changed since this profile, or since BASE@N, its\n"
-                      "snapshot N, or BASE@NAME, as heapscope diff BASE FILE does"),
+        HS_OPT_LIST(0, "heap", "NAME", &args.heaps, help_heap),
+        HS_OPT_STRING(0, "base", "BASE", &args.base, help_base),
         HS_OPT_FLAG(0, "rss", &args.is_rss,
                     "show what the resident memory consists of: blocks, free memory of malloc's,\n"
                     "stacks, code, files and other mappings"),
         HS_OPT_CHOICE(0, "stack-mode", "MODE", &args.stack_mode, hs_stack_mode_names,
-                      "which stacks to show: native (the default), native-with-thread-names (from\n"
-                      "the thread's name on), pseudo (the thread's name and the scopes that it\n"
-                      "had open) or mixed (the scopes, then the functions)"),
+                      help_stack_mode),
         HS_OPT_STRING(0, "by", "LIST", &args.by,
                       "divide the memory by each of these in turn: process, heap, thread, type,\n"
                       "scope, label:KEY, age, stack; such as thread,stack or type,age"),
         HS_OPT_FLAG(0, "leaks", &args.is_leaks,
                     "show the stacks whose blocks are not freed while new ones keep coming, how\n"
                     "fast they grow, and how sure that is"),
-        HS_OPT_LIST(0, "focus", "REGEX", &args.focus_texts,
-                    "show only stacks with a function that matches; may be given more than\n"
-                    "once: each must match a function. Shares are of all memory"),
+        HS_OPT_LIST(0, "focus", "REGEX", &args.focus_texts, help_focus),
         HS_OPT_FLAG(0, "lifetimes", &args.has_lifetimes,
                     "show how long freed blocks lived, which were temporary, and which share of\n"
                     "all blocks lived for 1 s, 1 min and 1 h, by stack; of a recording with\n"
