@@ -30,8 +30,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     }
     for (size_t i = 0; i < count; i++) {
-        if (table.spans[i].line_count > 1) {
-            abort();
+        if (table.spans[i].line_count > 65) {
+            abort(); /* a function and the calls inlined in it */
         }
     }
     hs_symbol_table_deinit(&table);

@@ -12,11 +12,19 @@
 #include "symbol/symbol_builder.h"
 #include "util/array.h"
 
-#define FILES_MAX (UINT64_C(1) << 24)
+#define FILES_MAX   (UINT64_C(1) << 24)
+#define INLINES_MAX 64U /* calls inlined into each other; deeper ones are left out */
 
 struct piece {
     const char *text;
     size_t bytes;
+};
+
+/* A call that was inlined at an address, and where it stands in the function around it. */
+struct inlined {
+    uint64_t origin, file;
+    uint32_t line;
+    uint32_t outer; /* index + 1 of the call that this one lies in; 0: it lies in the FUNC */
 };
 
 /* What is known of one address. */
@@ -25,6 +33,7 @@ struct found {
     uint64_t start;        /* of the symbol */
     uint64_t file;
     uint32_t line;
+    uint32_t inlined, inlined_count; /* index + 1 of the innermost call; how many there are */
     bool is_func, is_public;
 };
 
@@ -33,6 +42,10 @@ struct reader {
     struct found *found; /* by address */
     struct piece *files; /* by number */
     size_t file_count, file_capacity;
+    struct piece *origins; /* names of functions that were inlined, by number */
+    size_t origin_count, origin_capacity;
+    struct inlined *inlined;
+    size_t inlined_count, inlined_capacity;
     uint64_t func_start, func_end; /* of the FUNC above; the end is 0 when there is none */
     int err;
 };
@@ -148,22 +161,23 @@ static size_t first_pc(const struct reader *r, uint64_t pc)
     return low;
 }
 
-/* Reads "0 /src/main.c". */
-static void read_file(struct reader *r, struct piece line)
+/* Reads "0 /src/main.c" into an array of texts by number. */
+static void read_text(struct reader *r, struct piece line, struct piece **texts, size_t *count,
+                      size_t *capacity)
 {
     uint64_t number;
-    if (!take_number(&line, 10, &number) || number > r->file_count + FILES_MAX / 256 ||
+    if (!take_number(&line, 10, &number) || number > *count + FILES_MAX / 256 ||
         number >= FILES_MAX) {
         return;
     }
-    size_t count = (size_t)number + 1;
-    r->err = hs_array_reserve(&r->files, &r->file_capacity, count, sizeof(r->files[0]));
+    size_t wanted = (size_t)number + 1;
+    r->err = hs_array_reserve(texts, capacity, wanted, sizeof((*texts)[0]));
     if (r->err == 0) {
-        for (; r->file_count < count; r->file_count++) {
-            r->files[r->file_count] = (struct piece){ 0 };
+        for (; *count < wanted; ++*count) {
+            (*texts)[*count] = (struct piece){ 0 };
         }
         skip_blanks(&line);
-        r->files[number] = line;
+        (*texts)[number] = line;
     }
 }
 
@@ -230,6 +244,47 @@ static void read_line(struct reader *r, struct piece line)
     }
 }
 
+/* Notes the call at the addresses of a range. Calls come behind those that they lie in, so that an
+ * address of the range has `level` of them already; else the line is damaged. */
+static void note_inlined(struct reader *r, uint64_t start, uint64_t size, uint64_t level,
+                         const struct inlined *call)
+{
+    for (size_t i = first_pc(r, start); i < r->builder->pc_count && r->err == 0; i++) {
+        struct found *found = &r->found[i];
+        if (r->builder->pcs[i] >= start + size || !found->is_func ||
+            found->start != r->func_start || found->inlined_count != level) {
+            break;
+        }
+        r->err = hs_array_reserve(&r->inlined, &r->inlined_capacity, r->inlined_count + 1,
+                                  sizeof(r->inlined[0]));
+        if (r->err == 0) {
+            r->inlined[r->inlined_count] = *call;
+            r->inlined[r->inlined_count].outer = found->inlined;
+            found->inlined = (uint32_t)++r->inlined_count;
+            found->inlined_count++;
+        }
+    }
+}
+
+/* Reads "0 25 1 7 1130 8 1140 2": level, line and file of the call, origin, then addresses and
+ * sizes. */
+static void read_inline(struct reader *r, struct piece line)
+{
+    uint64_t level, number, start, size;
+    struct inlined call = { 0 };
+    if (!take_number(&line, 10, &level) || !take_number(&line, 10, &number) ||
+        !take_number(&line, 10, &call.file) || !take_number(&line, 10, &call.origin) ||
+        number > UINT32_MAX || level >= INLINES_MAX) {
+        return;
+    }
+    call.line = (uint32_t)number;
+    while (r->err == 0 && take_number(&line, 16, &start) && take_number(&line, 16, &size)) {
+        if (start >= r->func_start && start < r->func_end && size <= r->func_end - start) {
+            note_inlined(r, start, size, level, &call);
+        }
+    }
+}
+
 /* Reads "m 1200 0 start". */
 static void read_public(struct reader *r, struct piece line)
 {
@@ -244,13 +299,17 @@ static void read_public(struct reader *r, struct piece line)
 static void read_record(struct reader *r, struct piece line)
 {
     if (take_tag(&line, "FILE ")) {
-        read_file(r, line);
+        read_text(r, line, &r->files, &r->file_count, &r->file_capacity);
+    } else if (take_tag(&line, "INLINE_ORIGIN ")) {
+        read_text(r, line, &r->origins, &r->origin_count, &r->origin_capacity);
+    } else if (r->func_end > 0 && take_tag(&line, "INLINE ")) {
+        read_inline(r, line);
     } else if (take_tag(&line, "FUNC ")) {
         read_func(r, line);
     } else if (take_tag(&line, "PUBLIC ")) {
         read_public(r, line);
     } else if (r->func_end > 0 && line.bytes > 0 && line.text[0] != 'I' && line.text[0] != 'S') {
-        read_line(r, line); /* not INFO, INLINE, INLINE_ORIGIN or STACK */
+        read_line(r, line); /* not INFO or STACK */
     }
 }
 
@@ -263,19 +322,35 @@ static const char *copy(struct reader *r, struct piece piece, char **ret_copy)
     return *ret_copy ? *ret_copy : "";
 }
 
+static void add_line(struct reader *r, size_t pc_idx, struct piece function, uint64_t file,
+                     uint32_t line)
+{
+    char *name, *path;
+    struct piece text = line > 0 && file < r->file_count ? r->files[file] : (struct piece){ 0 };
+    const char *shown = copy(r, function, &name), *shown_path = copy(r, text, &path);
+    hs_symbol_builder_line(r->builder, pc_idx, hs_symbol_builder_name(r->builder, shown),
+                           hs_symbol_builder_string(r->builder, shown_path), line);
+    free(name);
+    free(path);
+}
+
+/* Adds the names of an address, the innermost call first. Each call stands on a line of the
+ * function around it. */
 static void add_name(struct reader *r, size_t pc_idx, const struct found *found)
 {
-    char *name, *file;
-    struct piece path = found->line > 0 && found->file < r->file_count ? r->files[found->file]
-                                                                       : (struct piece){ 0 };
-    const char *function = copy(r, found->function, &name);
-    const char *shown = copy(r, path, &file);
-    hs_symbol_builder_line(r->builder, pc_idx, hs_symbol_builder_name(r->builder, function),
-                           hs_symbol_builder_string(r->builder, shown), found->line);
+    uint64_t file = found->file;
+    uint32_t line = found->line;
+    for (uint32_t i = found->is_func ? found->inlined : 0; i > 0; i = r->inlined[i - 1].outer) {
+        const struct inlined *call = &r->inlined[i - 1];
+        if (call->origin < r->origin_count && r->origins[call->origin].bytes > 0) {
+            add_line(r, pc_idx, r->origins[call->origin], file, line);
+        }
+        file = call->file;
+        line = call->line;
+    }
+    add_line(r, pc_idx, found->function, file, line);
     hs_symbol_builder_source(r->builder,
                              found->line > 0 ? HS_SYMBOL_SOURCE_DWARF : HS_SYMBOL_SOURCE_SYMTAB);
-    free(name);
-    free(file);
 }
 
 static void add_names(struct reader *r)
@@ -305,5 +380,7 @@ int hs_breakpad_names(struct hs_symbol_builder *builder, const char *text, size_
     add_names(&r);
     free(r.found);
     free(r.files);
+    free(r.origins);
+    free(r.inlined);
     return r.err ? r.err : builder->err;
 }

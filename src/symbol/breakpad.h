@@ -4,13 +4,16 @@
  *     MODULE Linux x86_64 4FBCEE4B6A5D3F9F0 app
  *     INFO CODE_ID 4BEEBC4F5D6A9F3F
  *     FILE 0 /src/main.c
+ *     INLINE_ORIGIN 7 parse
  *     FUNC m 1130 2a 0 main
+ *     INLINE 0 25 0 7 1134 4
  *     1130 8 12 0
  *     PUBLIC 1200 0 start
  *
  * Numbers of addresses and sizes are hexadecimal, those of lines and files decimal. A line belongs
- * to the FUNC above it. A PUBLIC symbol reaches to the next symbol. Inlined calls (INLINE) are not
- * read. Addresses are relative to the lowest mapped one of the module.
+ * to the FUNC above it, and so does an inlined call (INLINE: how many calls it lies in, line and
+ * file of the call, number of the function, addresses and sizes). A PUBLIC symbol reaches to the
+ * next symbol. Addresses are relative to the lowest mapped one of the module.
  *
  * Ensures   damaged lines are left out. Work is in proportion to the text.
  * Threads   pure functions.

@@ -48,7 +48,7 @@ static const struct {
     { 0x1008, "main", "/src/with blank.c", 13 },
     { 0x1018, "main", "", 0 }, /* no line covers it */
     { 0x1020, NULL, NULL, 0 }, /* behind main, which comes after `before` */
-    { 0x1100, "a::b()", "", 0 },
+    { 0x1100, "a::b()", "/src/main.c", 1 }, /* where a call of an unknown function was inlined */
     { 0x1106, "a::b()", "", 0 }, /* the first of functions that overlap */
     { 0x1110, NULL, NULL, 0 },
     { 0x1200, "after(int)", "", 0 },
@@ -76,6 +76,67 @@ static void what_covers_an_address(void **state)
             assert_string_equal(hs_symbol_string(&table, line->file_off), cases[i].file);
             assert_int_equal(line->line, cases[i].line);
         }
+    }
+    hs_symbol_table_deinit(&table);
+    hs_symbol_builder_deinit(&builder);
+}
+
+static const char inlined_text[] = "MODULE Linux x86_64 4FBC0 app\n"
+                                   "FILE 0 /src/main.c\n"
+                                   "FILE 1 /src/parse.h\n"
+                                   "INLINE_ORIGIN 0 parse\n"
+                                   "INLINE_ORIGIN 2 skip(int)\n"
+                                   "FUNC 1000 40 0 main\n"
+                                   "INLINE 0 25 0 0 1010 10 1030 8\n"
+                                   "INLINE 1 7 1 2 1014 4\n"
+                                   "INLINE 1 8 1 9 1018 4\n" /* an origin without a name */
+                                   "INLINE 3 9 1 2 1014 4\n" /* not the next level */
+                                   "INLINE 0 99 0 2 1014 4\n"
+                                   "INLINE 0 99 0 2 103f 4\n" /* ends behind the function */
+                                   "1000 40 3 1\n";
+
+/* Writes "skip(int) parse.h:3 < parse parse.h:7 < main main.c:25". */
+static void write_chain(const struct hs_symbol_table *table, size_t idx, char *buf, size_t bytes)
+{
+    const struct hs_symbol_span *span = &table->spans[idx];
+    size_t at = 0;
+    for (uint32_t i = 0; i < span->line_count; i++) {
+        const struct hs_symbol_line *line = &table->lines[span->line_first + i];
+        const char *file = hs_symbol_string(table, line->file_off);
+        at += (size_t)snprintf(buf + at, bytes - at, "%s%s %s:%u", i > 0 ? " < " : "",
+                               hs_symbol_string(table, line->function_off), strrchr(file, '/') + 1,
+                               line->line);
+    }
+}
+
+static void inlined_calls(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t pc;
+        const char *chain;
+    } chains[] = {
+        { 0x1000, "main parse.h:3" },
+        { 0x1010, "parse parse.h:3 < main main.c:25" },
+        { 0x1014, "skip(int) parse.h:3 < parse parse.h:7 < main main.c:25" },
+        { 0x1018, "parse parse.h:8 < main main.c:25" },
+        { 0x1020, "main parse.h:3" },
+        { 0x1037, "parse parse.h:3 < main main.c:25" },
+        { 0x103f, "main parse.h:3" },
+    };
+    uint64_t pcs[HS_COUNT_OF(chains)];
+    struct hs_symbol_builder builder;
+    struct hs_symbol_table table;
+    char buf[256];
+    for (size_t i = 0; i < HS_COUNT_OF(chains); i++) {
+        pcs[i] = chains[i].pc;
+    }
+    assert_int_equal(hs_symbol_builder_init(&builder, pcs, HS_COUNT_OF(chains)), 0);
+    assert_int_equal(hs_breakpad_names(&builder, inlined_text, strlen(inlined_text)), 0);
+    assert_int_equal(hs_symbol_builder_finish(&builder, pcs, HS_COUNT_OF(chains), &table), 0);
+    for (size_t i = 0; i < HS_COUNT_OF(chains); i++) {
+        write_chain(&table, i, buf, sizeof(buf));
+        assert_string_equal(buf, chains[i].chain);
     }
     hs_symbol_table_deinit(&table);
     hs_symbol_builder_deinit(&builder);
@@ -179,6 +240,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_covers_an_address),
+        cmocka_unit_test(inlined_calls),
         cmocka_unit_test(each_address_alone),
         cmocka_unit_test(heads),
         cmocka_unit_test(the_build_id_chooses_the_file),
