@@ -170,7 +170,7 @@ uint32_t heapscope_scope_begin(const char *name)
 {
     struct cached_text *cached = NULL;
     if (hs_likely(scopes.ids != NULL)) {
-        struct scope_page *page = (struct scope_page *)scopes.ids;
+        struct scope_page *page = (struct scope_page *)(void *)scopes.ids;
         uintptr_t va = (uintptr_t)name;
         cached = &page->cache[(va ^ va >> 7) % CACHED_TEXTS];
         if (hs_likely(cached->text == name) && hs_likely(name != NULL) &&
