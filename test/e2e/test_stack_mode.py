@@ -81,6 +81,15 @@ def rows(file):
     return [json.loads(line) for line in file.read_text().splitlines()]
 
 
+def flat(value, name=""):
+    """All numbers in nested dictionaries and lists. Sums of the same numbers in another order differ in the last digit."""
+    if isinstance(value, dict):
+        return {key: number for k, inner in value.items() for key, number in flat(inner, f"{name}.{k}").items()}
+    if isinstance(value, list):
+        return {key: number for i, inner in enumerate(value) for key, number in flat(inner, f"{name}.{i}").items()}
+    return {name: value} if isinstance(value, (int, float)) else {}
+
+
 KEYS = [f"{view}_{unit}" for view in ("live", "alloc", "peak") for unit in ("bytes", "count")]
 
 
@@ -92,7 +101,8 @@ def test_totals(export, report, recorded, mode):
     assert sums[0]["live_bytes"] > 24e6
     assert sums[1] == pytest.approx(sums[0], rel=1e-9)
     reports = [report(recorded, "--stack-mode", m) for m in ("native", mode)]
-    assert reports[0]["totals"] == reports[1]["totals"] and reports[0]["heaps"] == reports[1]["heaps"]
+    assert flat(reports[1]["totals"]) == pytest.approx(flat(reports[0]["totals"]), rel=1e-9)
+    assert flat(reports[1]["heaps"]) == pytest.approx(flat(reports[0]["heaps"]), rel=1e-9)
     read = [report(export("pprof", m), "--view", view)["totals"] for m in ("native", mode) for view in ("space",)]
     for view in read[0]:
         assert read[1][view]["bytes"] == pytest.approx(read[0][view]["bytes"], abs=50)
@@ -109,7 +119,7 @@ def test_freed_memory(export, recorded, mode):
     native = [sum(folded(export("folded", "native", "--view", view)).values()) for view in ("alloc_objects", "objects")]
     if mode == "mixed":
         layout = sum(count for stack, count in stacks.items() if stack[0] == "Layout")
-        assert not freed and layout == pytest.approx(21094 + 500, rel=0 if recorded.stem == "x1" else 0.3)
+        assert not freed and layout == pytest.approx(660 + 500, rel=0 if recorded.stem == "x1" else 0.3)
         return
     assert sum(freed.values()) == pytest.approx(native[0] - native[1], abs=20) and native[0] > native[1]
     if mode == "pseudo" and recorded.stem == "x1":
