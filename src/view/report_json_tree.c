@@ -106,7 +106,7 @@ int hs_report_json_tree_of(struct hs_report *report, struct hs_json *json, const
     bool is_all = report->options->top_count == HS_REPORT_ALL;
     w.least = is_all ? 0 : SHARE_MIN * hs_report_value(report, total);
     int err = prepare(&w);
-    if (err == 0) {
+    if (err == 0 && w.tree.first) {
         hs_json_key(json, "tree");
         hs_json_open(json, '{');
         hs_report_json_amount(json, "total", total);

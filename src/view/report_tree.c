@@ -201,7 +201,7 @@ int hs_report_write_tree_of(struct hs_report *report, const struct hs_agg *agg, 
     if (err == 0) {
         err = hs_agg_children_build(&w.agg, w.totals, report->view, &w.tree);
     }
-    if (err == 0) {
+    if (err == 0 && w.tree.first) {
         walk_children(&w, w.agg.node_count);
         err = w.prefix.err;
         *has_chain |= w.has_chain;
