@@ -250,6 +250,16 @@ static void write_missing(struct hs_json *json, const struct hs_selection *s)
     }
 }
 
+/* The focus, and the parts that the options ask for. */
+static int write_parts(struct hs_report *report, struct hs_json *json)
+{
+    hs_report_json_focus(report, json);
+    if (report->options->form != HS_REPORT_JSON_TREE) {
+        return hs_report_json_by(report, json);
+    }
+    return report->options->by.by_count > 0 ? hs_report_json_trees(report, json) : 0;
+}
+
 int hs_report_write_json(struct hs_report *report)
 {
     const struct hs_selection *s = &report->selection;
@@ -293,11 +303,7 @@ int hs_report_write_json(struct hs_report *report)
         err = write_process(report, &json, s->dumps[i]);
     }
     hs_json_close(&json, ']');
-    hs_report_json_focus(report, &json);
-    err = err                                            ? err
-          : report->options->form != HS_REPORT_JSON_TREE ? hs_report_json_by(report, &json)
-          : report->options->by.by_count > 0             ? hs_report_json_trees(report, &json)
-                                                         : 0;
+    err = err ? err : write_parts(report, &json);
     err = err ? err : hs_report_json_leaks(report, &json);
     err = err ? err : hs_report_json_lifetimes(report, &json);
     hs_report_json_counters(report, &json, HS_PROFILE_NO_PROCESS, s->start_ns);
