@@ -1,5 +1,5 @@
 /*
- * collect/types/allocated_type: which type frames allocate, by their demangled names.
+ * profile/model/allocated_type: which type frames allocate, by their demangled names.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "collect/types/allocated_type.h"
+#include "profile/model/allocated_type.h"
 #include "rt/base.h"
 
 #define FRAMES_MAX 3U
@@ -20,14 +20,14 @@ static const struct {
 } cases[] = {
     { { "operator new(unsigned long)",
         "__gnu_cxx::new_allocator<int>::allocate(unsigned long, void const*)" },
-      "int" },
+      "int[]" },
     { { "std::__new_allocator<std::_Rb_tree_node<std::pair<long const, a::Foo*> > >"
         "::allocate(unsigned long, void const*)" },
       "std::_Rb_tree_node<std::pair<long const, a::Foo*> >" },
     { { "malloc", "operator new(unsigned long)",
         "std::allocator_traits<std::allocator<(anonymous namespace)::Foo> >::allocate("
         "std::allocator<(anonymous namespace)::Foo>&, unsigned long)" },
-      "(anonymous namespace)::Foo" },
+      "(anonymous namespace)::Foo[]" },
     { { "operator new(unsigned long)",
         "std::__detail::_MakeUniq<Foo>::__single_object std::make_unique<Foo, int>(int&&)" },
       "Foo" },
@@ -42,17 +42,35 @@ static const struct {
     { { "operator new(unsigned long)",
         "void* std::__1::__libcpp_operator_new<unsigned long>(unsigned long)",
         "std::__1::allocator<std::__1::pair<int, int> >::allocate[abi:v15006](unsigned long)" },
-      "std::__1::pair<int, int>" },
+      "std::__1::pair<int, int>[]" },
     { { "__gnu_cxx::__alloc_traits<std::allocator<int (*)(char, long)>, int (*)(char, long)>"
         "::allocate(std::allocator<int (*)(char, long)>&, unsigned long)" },
-      "int (*)(char, long)" },
+      "int (*)(char, long)[]" },
     { { "operator new(unsigned long)",
         "std::__new_allocator<decltype ((a)->b)>::allocate(unsigned long, void const*)" },
-      "decltype ((a)->b)" },
+      "decltype ((a)->b)[]" },
     { { "operator new(unsigned long)",
         "std::__new_allocator<Foo<(1>2), Bar> >::allocate(unsigned long, void const*)" },
-      "Foo<(1>2), Bar>" },
+      "Foo<(1>2), Bar>[]" },
+    { { "operator new(unsigned long)",
+        "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >"
+        "::_M_create(unsigned long&, unsigned long)" },
+      "char[]" },
+    { { "std::__1::basic_string<wchar_t, std::__1::char_traits<wchar_t>, "
+        "std::__1::allocator<wchar_t> >::__grow_by_and_replace(unsigned long)" },
+      "wchar_t[]" },
+    { { "operator new(unsigned long)",
+        "std::__1::allocator<std::__1::__tree_node<int, void*> >::allocate[abi:v15006]"
+        "(unsigned long)" },
+      "std::__1::__tree_node<int, void*>" },
     /* Frames that do not allocate what they name. */
+    { { "operator new(unsigned long)",
+        "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > "
+        "std::operator+<char>(char const*, int)" },
+      "" },
+    { { "operator new(unsigned long)",
+        "void std::vector<Foo, std::allocator<Foo> >::_M_realloc_insert<Foo>(Foo&&)" },
+      "" },
     { { "operator new(unsigned long)", "main" }, "" },
     { { "operator new(unsigned long)" }, "" },
     { { "malloc_trim", "__gnu_cxx::new_allocator<int>::allocate(unsigned long, void const*)" },
@@ -86,15 +104,19 @@ static void test_frames(void **state)
         while (count < FRAMES_MAX && cases[i].frames[count]) {
             count++;
         }
-        bool is_found = hs_allocated_type(cases[i].frames, count, name, sizeof(name));
-        assert_string_equal(name, cases[i].type);
-        assert_int_equal(is_found, name[0] != '\0');
+        struct hs_allocating_frame frames[FRAMES_MAX];
+        for (size_t f = 0; f < count; f++) {
+            frames[f] = (struct hs_allocating_frame){ cases[i].frames[f], true };
+        }
+        bool is_found = hs_allocated_type(frames, count, name, sizeof(name));
+        assert_int_equal(is_found, cases[i].type[0] != '\0');
+        assert_string_equal(is_found ? name : "", cases[i].type);
     }
 }
 
 static void test_room(void **state)
 {
-    const char *frame = "std::make_shared<Foo>()";
+    struct hs_allocating_frame frame = { "std::make_shared<Foo>()", true };
     char name[8];
     (void)state;
     assert_false(hs_allocated_type(&frame, 1, name, 3));
@@ -102,6 +124,12 @@ static void test_room(void **state)
     assert_string_equal(name, "Foo");
     assert_false(hs_allocated_type(&frame, 0, name, sizeof(name)));
     assert_false(hs_allocated_type(&frame, 1, name, 0));
+    frame.is_exact = false; /* Foo's constructor may be inlined there, and allocate */
+    assert_false(hs_allocated_type(&frame, 1, name, sizeof(name)));
+    frame.name = "std::allocator<Foo>::allocate(unsigned long)";
+    assert_true(hs_allocated_type(&frame, 1, name, 6));
+    assert_string_equal(name, "Foo[]");
+    assert_false(hs_allocated_type(&frame, 1, name, 5));
 }
 
 int main(void)

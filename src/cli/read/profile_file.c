@@ -20,6 +20,7 @@
 #include "cli/read/symbol_env.h"
 #include "profile/analyse/stack_mode.h"
 #include "profile/model/describe.h"
+#include "profile/model/frame_types.h"
 #include "profile/model/symbolize.h"
 #include "profile/read/load.h"
 #include "rt/base.h"
@@ -186,6 +187,10 @@ int hs_profile_file_load(const char *path, struct hs_profile **ret_profile)
         return hs_profile_file_fail(path, r, &report);
     }
     add_names(*ret_profile, name_of(path));
+    r = hs_frame_types_apply(*ret_profile);
+    if (r < 0) {
+        hs_message("%s: cannot look up types: %s", name_of(path), strerror(-r));
+    }
     return 0;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "profile/model/dump_heaps.h"
+#include "profile/model/frame_types.h"
 #include "sql/store/own_figures.h"
 #include "sql/store/own_ledgers.h"
 #include "trace/snapshot.h"
@@ -347,6 +348,8 @@ struct hs_own_tables *hs_own_tables_new(struct hs_sql_store *store, struct hs_pr
         return NULL;
     }
     own->profile = profile;
+    int r = hs_frame_types_apply(profile);
+    store->err = store->err ? store->err : r;
     own->row = UINT32_MAX;
     add_processes(store, profile);
     add_dumps(store, profile);

@@ -4,7 +4,7 @@
  * A demangled name of a function template begins with the type that it returns. So a name is looked
  * for at each place where one can begin: at the start, and behind a blank that is in no brackets.
  */
-#include "collect/types/allocated_type.h"
+#include "profile/model/allocated_type.h"
 
 #include <string.h>
 
@@ -27,22 +27,47 @@ static const char *const plain_names[] = {
     "void* std::__libcpp_operator_new<",
 };
 
+enum form_kind {
+    FORM_ALLOCATOR, /* allocates memory for any number of objects, and nothing else */
+    FORM_TRAITS,    /* the same; the argument is an allocator, of which the first argument counts */
+    FORM_TEXT,      /* allocates memory for characters, and nothing else */
+    FORM_MAKER,     /* makes one object, whose constructor may allocate, too */
+};
+
 /* PREFIX type ... > SUFFIX */
 static const struct form {
     const char *prefix, *suffix;
-    bool is_of_allocator; /* the argument is an allocator, of which the first argument counts */
+    enum form_kind kind;
 } forms[] = {
-    { "__gnu_cxx::new_allocator<", "::allocate", false },
-    { "__gnu_cxx::malloc_allocator<", "::allocate", false },
-    { "__gnu_cxx::__alloc_traits<", "::allocate", true },
-    { "std::__new_allocator<", "::allocate", false },
-    { "std::allocator<", "::allocate", false },
-    { "std::allocator_traits<", "::allocate", true },
-    { "std::make_unique<", "(", false },
-    { "std::make_unique_for_overwrite<", "(", false },
-    { "std::make_shared<", "(", false },
-    { "std::make_shared_for_overwrite<", "(", false },
-    { "std::allocate_shared<", "(", false },
+    { "__gnu_cxx::new_allocator<", "::allocate", FORM_ALLOCATOR },
+    { "__gnu_cxx::malloc_allocator<", "::allocate", FORM_ALLOCATOR },
+    { "__gnu_cxx::__alloc_traits<", "::allocate", FORM_TRAITS },
+    { "std::__new_allocator<", "::allocate", FORM_ALLOCATOR },
+    { "std::allocator<", "::allocate", FORM_ALLOCATOR },
+    { "std::allocator_traits<", "::allocate", FORM_TRAITS },
+    { "std::basic_string<", "::_M_", FORM_TEXT },
+    { "std::basic_string<", "::_Rep::_S_create(", FORM_TEXT },
+    { "std::basic_string<", "::reserve(", FORM_TEXT },
+    { "std::basic_string<", "::__grow_by", FORM_TEXT },
+    { "std::make_unique<", "(", FORM_MAKER },
+    { "std::make_unique_for_overwrite<", "(", FORM_MAKER },
+    { "std::make_shared<", "(", FORM_MAKER },
+    { "std::make_shared_for_overwrite<", "(", FORM_MAKER },
+    { "std::allocate_shared<", "(", FORM_MAKER },
+};
+
+/* Of these, containers and smart pointers allocate one at a time. */
+static const char *const single_names[] = {
+    "std::_Rb_tree_node<",
+    "std::_List_node<",
+    "std::_Fwd_list_node<",
+    "std::__detail::_Hash_node<",
+    "std::_Sp_counted_ptr_inplace<",
+    "std::__tree_node<",
+    "std::__list_node<",
+    "std::__forward_list_node<",
+    "std::__hash_node<",
+    "std::__shared_ptr_emplace<",
 };
 
 /* Inline namespaces of libraries, which are not in the forms. */
@@ -125,30 +150,49 @@ static bool copy_type(const char *type, char *ret_name, size_t room_bytes)
     return true;
 }
 
-static bool take_form(const struct form *form, const char *text, char *ret_name, size_t room_bytes)
+/* Makes the name that of any number of objects, unless they are allocated one at a time. */
+static bool make_array(char *name, size_t room_bytes)
+{
+    size_t bytes = strlen(name);
+    for (size_t i = 0; i < HS_COUNT_OF(single_names); i++) {
+        if (behind_prefix(name, single_names[i])) {
+            return true;
+        }
+    }
+    if (bytes + sizeof("[]") > room_bytes) {
+        return false;
+    }
+    memcpy(name + bytes, "[]", sizeof("[]"));
+    return true;
+}
+
+static bool take_form(const struct form *form, const struct hs_allocating_frame *frame,
+                      const char *text, char *ret_name, size_t room_bytes)
 {
     const char *type = behind_prefix(text, form->prefix);
     const char *end = type ? list_end(type) : NULL;
-    if (!end || !begins_with(end, form->suffix)) {
+    if (!end || !begins_with(end, form->suffix) || (form->kind == FORM_MAKER && !frame->is_exact)) {
         return false;
     }
-    if (form->is_of_allocator) {
+    if (form->kind == FORM_TRAITS) {
         type = strchr(type, '<');
         type = type && type < end ? type + 1 : NULL;
     }
-    return type && copy_type(type, ret_name, room_bytes);
+    return type && copy_type(type, ret_name, room_bytes) &&
+           (form->kind == FORM_MAKER || make_array(ret_name, room_bytes));
 }
 
-static bool take_frame(const char *frame, char *ret_name, size_t room_bytes)
+static bool take_frame(const struct hs_allocating_frame *frame, char *ret_name, size_t room_bytes)
 {
     struct depth depth = { 0 };
     bool is_found = false;
-    for (const char *at = frame; *at != '\0' && !is_found; at++) {
-        bool is_start = at == frame || (at[-1] == ' ' && depth.round == 0 && depth.angle == 0);
+    for (const char *at = frame->name; *at != '\0' && !is_found; at++) {
+        bool is_start =
+            at == frame->name || (at[-1] == ' ' && depth.round == 0 && depth.angle == 0);
         for (size_t i = 0; i < HS_COUNT_OF(forms) && is_start && !is_found; i++) {
-            is_found = take_form(&forms[i], at, ret_name, room_bytes);
+            is_found = take_form(&forms[i], frame, at, ret_name, room_bytes);
         }
-        step(&depth, at > frame ? at[-1] : '\0', *at);
+        step(&depth, at > frame->name ? at[-1] : '\0', *at);
     }
     return is_found;
 }
@@ -166,12 +210,12 @@ static bool is_plain(const char *frame)
     return is_one;
 }
 
-bool hs_allocated_type(const char *const *frames, size_t frame_count, char *ret_name,
+bool hs_allocated_type(const struct hs_allocating_frame *frames, size_t frame_count, char *ret_name,
                        size_t room_bytes)
 {
     size_t i = 0;
-    while (i < frame_count && is_plain(frames[i])) {
+    while (i < frame_count && is_plain(frames[i].name)) {
         i++;
     }
-    return i < frame_count && take_frame(frames[i], ret_name, room_bytes);
+    return i < frame_count && take_frame(&frames[i], ret_name, room_bytes);
 }

@@ -1,0 +1,68 @@
+"""Types of blocks by the frames of their stacks: storage of containers and objects of smart pointers."""
+
+import shutil
+import subprocess
+
+import pytest
+from compiling import ROOT
+from test_report_types import Running, snapshot, types_of
+
+COUNT = 100
+NODES = {
+    "goods::Widget[]": COUNT, "goods::Shape[]": COUNT, "short[]": COUNT, "char[]": COUNT, "std::_List_node<long>": COUNT,
+    "std::_Rb_tree_node<std::pair<long const, goods::Widget> >": COUNT,
+    "std::_Sp_counted_ptr_inplace<goods::Widget, std::allocator<void>, (__gnu_cxx::_Lock_policy)2>": COUNT,
+}
+MADE = {"goods::Holder": COUNT, "std::vector<short, std::allocator<short> >": COUNT}
+
+
+def compiled(compiler, program, flags):
+    flags = flags.split()
+    is_stripped = "stripped" in flags
+    subprocess.run([compiler, "-std=c++17", *(f for f in flags if f != "stripped"), ROOT / "test/target/containers.cc", "-o", program], check=True)
+    if is_stripped:
+        subprocess.run(["strip", program], check=True)
+    return program
+
+
+def populations(heapscope, file, *options):
+    """What the program's own classes and the containers have; not the C++ library's own blocks, nor the list of what is kept."""
+    types = types_of(heapscope, file, *options)
+    return {name: amount["count"] for name, amount in types.items() if name not in ("(unknown)", "(not read)", "(others)", "void*[]")}
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+@pytest.mark.parametrize("flags", ["-O0", "-O0 -g", "-O2 -g", "-O2", "-O2 -g stripped"])
+def test_containers(dist, heapscope, tmp_path, compiler, flags):
+    """Where a function that allocates has a frame, its types have the right numbers; nothing is ever named wrong."""
+    if not shutil.which(compiler):
+        pytest.skip(f"there is no {compiler}")
+    program = compiled(compiler, tmp_path / "its containers", flags)
+    it = Running(dist, tmp_path / "run.pftrace", [program, COUNT])
+    now = snapshot(heapscope, it.pid, tmp_path / "now.pftrace")
+    assert it.end() == 0
+    found = populations(heapscope, now)
+    if "-g" in flags and "stripped" not in flags:
+        assert found == NODES | MADE
+    elif "-O0" in flags:
+        assert found == NODES
+    else:
+        # The control block has a vtable. A vector of polymorphic objects looks like the first of them.
+        known = {"goods::Shape": COUNT, "char[]": COUNT, **NODES}
+        assert found["char[]"] == COUNT and found.items() <= known.items()
+
+
+def test_of_the_peak_and_in_sql(dist, heapscope, tmp_path):
+    """A program that ends before its memory is read has these types, too."""
+    program = compiled("g++", tmp_path / "containers", "-O2 -g")
+    it = Running(dist, tmp_path / "run.pftrace", [program, COUNT])
+    assert it.end() == 0
+    types = populations(heapscope, tmp_path / "run.pftrace", "--view", "peak")
+    assert types == NODES | MADE
+    done = heapscope("query", "--format", "csv", tmp_path / "run.pftrace",
+                     "SELECT sum(count) FROM heapscope_parts WHERE type_name = 'goods::Widget[]' AND view = 'peak'")
+    assert float(done.stdout.splitlines()[1]) == COUNT
+    # The user did not want types.
+    it = Running(dist, tmp_path / "without.pftrace", [program, COUNT], "--no-types")
+    assert it.end() == 0
+    assert heapscope("report", "--by", "type", "--view", "peak", tmp_path / "without.pftrace").returncode == 1
