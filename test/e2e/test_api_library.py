@@ -258,7 +258,7 @@ def test_header_alone(flags, tmp_path):
     for compiler, standard, headers in (
             ("gcc", "c11", ("heapscope.h", "heap_profile.h")), ("clang-14", "c11", ("heapscope.h", "heap_profile.h")),
             ("g++", "c++11", ("heapscope.h", "heap_profile.h")), ("g++", "c++17", ("heapscope.hpp",)),
-            ("clang++", "c++20", ("heapscope.hpp",))):
+            ("clang++", "c++20", ("heapscope.hpp", "typed.hpp")), ("g++", "c++11", ("typed.hpp",))):
         if not shutil.which(compiler):
             continue
         for header in headers:

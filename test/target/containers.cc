@@ -19,6 +19,9 @@ namespace goods
 struct Widget {
     long numbers[3] = { 1, 2, 3 };
 };
+struct Gadget { /* looks like a Widget to a compiler that merges equal functions */
+    long numbers[3] = { 4, 5, 6 };
+};
 struct Shape { /* its objects are recognized by their memory */
     long number = 1;
     virtual ~Shape() = default;
@@ -45,6 +48,8 @@ int main(int argc, char **argv)
     keep(&count);
     for (long i = 0; i < count; i++) {
         keep(new std::vector<Widget>(10));
+        keep(new std::vector<Gadget>(10));
+        keep(new std::map<long, Gadget>)->emplace(i, Gadget());
         keep(new std::vector<Shape>(10));
         keep(new std::list<long>)->push_back(i);
         keep(new std::map<long, Widget>)->emplace(i, Widget());

@@ -63,6 +63,18 @@ static const struct {
         "std::__1::allocator<std::__1::__tree_node<int, void*> >::allocate[abi:v15006]"
         "(unsigned long)" },
       "std::__1::__tree_node<int, void*>" },
+    /* Functions that the compiler has made one of: the callers tell. */
+    { { "std::__new_allocator<a::Foo>::allocate(unsigned long, void const*)",
+        "std::_Vector_base<a::Foo, std::allocator<a::Foo> >::_M_create_storage(unsigned long)",
+        "std::vector<a::Foo2, std::allocator<a::Foo2> >::vector(unsigned long)" },
+      "" },
+    { { "std::__new_allocator<a::Foo>::allocate(unsigned long, void const*)",
+        "std::_Vector_base<a::Foo, std::allocator<a::Foo> >::_M_create_storage(unsigned long)",
+        "f(std::vector<int, std::allocator<int> >)" },
+      "a::Foo[]" },
+    { { "std::__new_allocator<std::_List_node<a::Foo> >::allocate(unsigned long, void const*)",
+        "std::__cxx11::list<a::Foo, std::allocator<a::Foo> >::push_back(a::Foo&&)" },
+      "std::_List_node<a::Foo>" },
     /* Frames that do not allocate what they name. */
     { { "operator new(unsigned long)",
         "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > "
@@ -108,7 +120,8 @@ static void test_frames(void **state)
         for (size_t f = 0; f < count; f++) {
             frames[f] = (struct hs_allocating_frame){ cases[i].frames[f], true };
         }
-        bool is_found = hs_allocated_type(frames, count, name, sizeof(name));
+        bool is_found =
+            HS_ALLOCATED_UNKNOWN != hs_allocated_type(frames, count, name, sizeof(name));
         assert_int_equal(is_found, cases[i].type[0] != '\0');
         assert_string_equal(is_found ? name : "", cases[i].type);
     }
@@ -119,17 +132,24 @@ static void test_room(void **state)
     struct hs_allocating_frame frame = { "std::make_shared<Foo>()", true };
     char name[8];
     (void)state;
-    assert_false(hs_allocated_type(&frame, 1, name, 3));
-    assert_true(hs_allocated_type(&frame, 1, name, 4));
+    assert_int_equal(hs_allocated_type(&frame, 1, name, 3), HS_ALLOCATED_UNKNOWN);
+    assert_int_equal(hs_allocated_type(&frame, 1, name, 4), HS_ALLOCATED_NAMED);
     assert_string_equal(name, "Foo");
-    assert_false(hs_allocated_type(&frame, 0, name, sizeof(name)));
-    assert_false(hs_allocated_type(&frame, 1, name, 0));
+    assert_int_equal(hs_allocated_type(&frame, 0, name, sizeof(name)), HS_ALLOCATED_UNKNOWN);
+    assert_int_equal(hs_allocated_type(&frame, 1, name, 0), HS_ALLOCATED_UNKNOWN);
     frame.is_exact = false; /* Foo's constructor may be inlined there, and allocate */
-    assert_false(hs_allocated_type(&frame, 1, name, sizeof(name)));
+    assert_int_equal(hs_allocated_type(&frame, 1, name, sizeof(name)), HS_ALLOCATED_UNKNOWN);
     frame.name = "std::allocator<Foo>::allocate(unsigned long)";
-    assert_true(hs_allocated_type(&frame, 1, name, 6));
+    assert_int_equal(hs_allocated_type(&frame, 1, name, 6), HS_ALLOCATED_NAMED);
     assert_string_equal(name, "Foo[]");
-    assert_false(hs_allocated_type(&frame, 1, name, 5));
+    frame.name = "heapscope::typed_allocator<int>::allocate(unsigned long)";
+    assert_int_equal(hs_allocated_type(&frame, 1, name, sizeof(name)), HS_ALLOCATED_GIVEN);
+    assert_string_equal(name, "int[]");
+    frame.name = "void* heapscope::detail::typed_storage<Foo>()";
+    assert_int_equal(hs_allocated_type(&frame, 1, name, sizeof(name)), HS_ALLOCATED_GIVEN);
+    assert_string_equal(name, "Foo");
+    frame.name = "std::allocator<Foo>::allocate(unsigned long)";
+    assert_int_equal(hs_allocated_type(&frame, 1, name, 5), HS_ALLOCATED_UNKNOWN);
 }
 
 int main(void)

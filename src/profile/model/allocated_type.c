@@ -25,12 +25,15 @@ static const char *const plain_names[] = {
     "std::__libcpp_allocate",
     "void* std::__1::__libcpp_operator_new<",
     "void* std::__libcpp_operator_new<",
+    "void* heapscope::detail::get_storage<",
 };
 
 enum form_kind {
     FORM_ALLOCATOR, /* allocates memory for any number of objects, and nothing else */
     FORM_TRAITS,    /* the same; the argument is an allocator, of which the first argument counts */
     FORM_TEXT,      /* allocates memory for characters, and nothing else */
+    FORM_GIVEN,     /* of heapscope/typed.hpp: allocates memory for any number of objects */
+    FORM_GIVEN_ONE, /* the same, for one */
     FORM_MAKER,     /* makes one object, whose constructor may allocate, too */
 };
 
@@ -49,6 +52,8 @@ static const struct form {
     { "std::basic_string<", "::_Rep::_S_create(", FORM_TEXT },
     { "std::basic_string<", "::reserve(", FORM_TEXT },
     { "std::basic_string<", "::__grow_by", FORM_TEXT },
+    { "heapscope::typed_allocator<", "::allocate(", FORM_GIVEN },
+    { "heapscope::detail::typed_storage<", "(", FORM_GIVEN_ONE },
     { "std::make_unique<", "(", FORM_MAKER },
     { "std::make_unique_for_overwrite<", "(", FORM_MAKER },
     { "std::make_shared<", "(", FORM_MAKER },
@@ -178,23 +183,29 @@ static bool take_form(const struct form *form, const struct hs_allocating_frame 
         type = strchr(type, '<');
         type = type && type < end ? type + 1 : NULL;
     }
+    bool is_one = form->kind == FORM_MAKER || form->kind == FORM_GIVEN_ONE;
     return type && copy_type(type, ret_name, room_bytes) &&
-           (form->kind == FORM_MAKER || make_array(ret_name, room_bytes));
+           (is_one || make_array(ret_name, room_bytes));
 }
 
-static bool take_frame(const struct hs_allocating_frame *frame, char *ret_name, size_t room_bytes)
+static enum hs_allocated take_frame(const struct hs_allocating_frame *frame, char *ret_name,
+                                    size_t room_bytes)
 {
     struct depth depth = { 0 };
-    bool is_found = false;
-    for (const char *at = frame->name; *at != '\0' && !is_found; at++) {
+    enum hs_allocated found = HS_ALLOCATED_UNKNOWN;
+    for (const char *at = frame->name; *at != '\0' && found == HS_ALLOCATED_UNKNOWN; at++) {
         bool is_start =
             at == frame->name || (at[-1] == ' ' && depth.round == 0 && depth.angle == 0);
-        for (size_t i = 0; i < HS_COUNT_OF(forms) && is_start && !is_found; i++) {
-            is_found = take_form(&forms[i], frame, at, ret_name, room_bytes);
+        for (size_t i = 0; i < HS_COUNT_OF(forms) && is_start && found == HS_ALLOCATED_UNKNOWN;
+             i++) {
+            bool is_given = forms[i].kind == FORM_GIVEN || forms[i].kind == FORM_GIVEN_ONE;
+            if (take_form(&forms[i], frame, at, ret_name, room_bytes)) {
+                found = is_given ? HS_ALLOCATED_GIVEN : HS_ALLOCATED_NAMED;
+            }
         }
         step(&depth, at > frame->name ? at[-1] : '\0', *at);
     }
-    return is_found;
+    return found;
 }
 
 static bool is_plain(const char *frame)
@@ -210,12 +221,82 @@ static bool is_plain(const char *frame)
     return is_one;
 }
 
-bool hs_allocated_type(const struct hs_allocating_frame *frames, size_t frame_count, char *ret_name,
-                       size_t room_bytes)
+/* --- do the functions agree? ------------------------------------------------------------------ */
+
+/* A compiler may make one function of two that do the same for types of one size, which then has
+ * the name of one of them. So what called it in the library must have the type in its name, too. */
+
+/* Is it a function of the library that has template arguments? */
+static bool is_of_library(const char *frame)
+{
+    struct depth depth = { 0 };
+    bool is_one = false;
+    for (const char *at = frame; *at != '\0' && !is_one; at++) {
+        bool is_start = at == frame || (at[-1] == ' ' && depth.round == 0 && depth.angle == 0);
+        is_one = is_start && (begins_with(at, "std::") || begins_with(at, "__gnu_cxx::"));
+        step(&depth, at > frame ? at[-1] : '\0', *at);
+    }
+    return is_one && strchr(frame, '<');
+}
+
+/* Has the name the `bytes` at `type` in it, as a whole word? */
+static bool has_word(const char *name, const char *type, size_t bytes)
+{
+    const char *at = bytes > 0 ? name : "";
+    for (; *at != '\0'; at++) {
+        char behind = strncmp(at, type, bytes) == 0 ? at[bytes] : 'x';
+        if (behind != '_' && !(behind >= '0' && behind <= '9') &&
+            !((behind | 0x20) >= 'a' && (behind | 0x20) <= 'z')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The part of a type's name that the names of its containers contain: without "[]" and "*", and of
+ * a node what it contains. */
+static const char *essence(const char *type, size_t *ret_bytes)
+{
+    const char *end = type + strlen(type);
+    for (size_t i = 0; i < HS_COUNT_OF(single_names); i++) {
+        const char *inner = behind_prefix(type, single_names[i]);
+        const char *inner_end = inner ? argument_end(inner) : NULL;
+        type = inner_end ? inner : type;
+        end = inner_end ? inner_end : end;
+    }
+    while (end > type && strchr("[]* ", end[-1])) {
+        end--;
+    }
+    *ret_bytes = (size_t)(end - type);
+    return type;
+}
+
+static bool do_agree(const struct hs_allocating_frame *frames, size_t frame_count, const char *type)
+{
+    size_t bytes;
+    const char *word = essence(type, &bytes);
+    bool is_same = true;
+    for (size_t i = 0; i < frame_count && is_same && is_of_library(frames[i].name); i++) {
+        is_same = has_word(frames[i].name, word, bytes);
+    }
+    return is_same;
+}
+
+enum hs_allocated hs_allocated_type(const struct hs_allocating_frame *frames, size_t frame_count,
+                                    char *ret_name, size_t room_bytes)
 {
     size_t i = 0;
     while (i < frame_count && is_plain(frames[i].name)) {
         i++;
     }
-    return i < frame_count && take_frame(&frames[i], ret_name, room_bytes);
+    if (i == frame_count) {
+        return HS_ALLOCATED_UNKNOWN;
+    }
+    enum hs_allocated found = take_frame(&frames[i], ret_name, room_bytes);
+    /* Characters are allocated by functions of the library that are there already. */
+    bool is_text = found == HS_ALLOCATED_NAMED && strcmp(ret_name, "char[]") == 0;
+    return found == HS_ALLOCATED_NAMED && !is_text &&
+                   !do_agree(frames + i + 1, frame_count - i - 1, ret_name)
+               ? HS_ALLOCATED_UNKNOWN
+               : found;
 }

@@ -25,10 +25,16 @@ struct hs_allocating_frame {
     bool is_exact;    /* functions that were inlined into it have frames of their own */
 };
 
+enum hs_allocated {
+    HS_ALLOCATED_UNKNOWN, /* the frames do not say */
+    HS_ALLOCATED_NAMED,   /* a function of the C++ library says it */
+    HS_ALLOCATED_GIVEN,   /* the program says it, by heapscope/typed.hpp */
+};
+
 /*
  * Writes the name of the type of what the stack with these frames, innermost first, allocates: one
- * object ("Foo", a node of a container), or any number in a row ("Foo[]"). False: they do not say,
- * or the name does not fit in `room_bytes` with its NUL.
+ * object ("Foo", a node of a container), or any number in a row ("Foo[]"). Unknown also if the name
+ * does not fit in `room_bytes` with its NUL.
  */
-bool hs_allocated_type(const struct hs_allocating_frame *frames, size_t frame_count, char *ret_name,
-                       size_t room_bytes);
+enum hs_allocated hs_allocated_type(const struct hs_allocating_frame *frames, size_t frame_count,
+                                    char *ret_name, size_t room_bytes);

@@ -15,12 +15,19 @@
     8U /* of the innermost frames: functions that allocate, and the one that calls them */
 #define NAME_BYTES_MAX 1024U
 
+/* What the stack of a node says. */
+struct node_type {
+    uint32_t type; /* string */
+    bool is_looked_at;
+    bool is_given; /* by the program */
+};
+
 struct typing {
     struct hs_profile *profile;
     size_t string_capacity;
     struct hs_intern_array names; /* of types */
     uint32_t *name_ids;           /* of each: its string */
-    uint32_t *of_node;            /* string + 1; 0: not looked at */
+    struct node_type *of_node;
 };
 
 /* The string of a type's name; `id`: if it is in the profile already; 0: adds it. */
@@ -71,21 +78,23 @@ static size_t list_frames(const struct hs_profile *p, uint32_t node,
     return count;
 }
 
-/* The string of the type that a stack allocates; 0: unknown. */
-static int find_type(struct typing *typing, uint32_t node, uint32_t *ret_type)
+/* The type that a stack allocates. */
+static int find_type(struct typing *typing, uint32_t node, struct node_type *ret_type)
 {
+    struct node_type *known = &typing->of_node[node];
     struct hs_allocating_frame frames[FRAMES_MAX];
     char name[NAME_BYTES_MAX];
     int r = 0;
-    if (typing->of_node[node] == 0) {
-        uint32_t type = 0;
+    if (!known->is_looked_at) {
         size_t count = list_frames(typing->profile, node, frames);
-        if (hs_allocated_type(frames, count, name, sizeof(name))) {
-            r = put_name(typing, name, 0, &type);
+        enum hs_allocated allocated = hs_allocated_type(frames, count, name, sizeof(name));
+        if (allocated != HS_ALLOCATED_UNKNOWN) {
+            r = put_name(typing, name, 0, &known->type);
         }
-        typing->of_node[node] = type + 1;
+        known->is_given = allocated == HS_ALLOCATED_GIVEN;
+        known->is_looked_at = true;
     }
-    *ret_type = typing->of_node[node] - 1;
+    *ret_type = *known;
     return r;
 }
 
@@ -101,18 +110,25 @@ static bool is_known(const struct hs_profile *p, uint32_t type)
     return type != 0 && strcmp(hs_profile_string(p, type), HS_PART_NOT_READ_NAME) != 0;
 }
 
+/* Does what the stack says have precedence over what was read in memory? */
+static bool has_precedence(const struct hs_profile *p, const struct node_type *by_stack,
+                           uint32_t read)
+{
+    return by_stack->type != 0 &&
+           (by_stack->is_given || !is_known(p, read) ||
+            is_array_of(hs_profile_string(p, by_stack->type), hs_profile_string(p, read)));
+}
+
 static int type_part(struct typing *typing, bool has_types, struct hs_profile_part *part,
                      bool *is_found)
 {
-    struct hs_profile *p = typing->profile;
-    uint32_t type;
-    int r = part->is_others ? 0 : find_type(typing, part->node, &type);
+    struct node_type by_stack;
+    int r = part->is_others ? 0 : find_type(typing, part->node, &by_stack);
     if (part->is_others || r < 0) {
         return r;
     }
-    if (type != 0 && (!is_known(p, part->type) ||
-                      is_array_of(hs_profile_string(p, type), hs_profile_string(p, part->type)))) {
-        part->type = type;
+    if (has_precedence(typing->profile, &by_stack, part->type)) {
+        part->type = by_stack.type;
         *is_found = true;
     } else if (part->type == 0 && !has_types) {
         r = put_name(typing, HS_PART_NOT_READ_NAME, 0, &part->type);
