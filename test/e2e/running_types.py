@@ -37,10 +37,10 @@ def types_of(heapscope, file, *options):
     return {part["type"]: part["amount"] for part in report["parts"]}
 
 
-def snapshot(heapscope, pid, file):
+def snapshot(heapscope, pid, file, *options):
     """Types that were read a moment ago are not read again: ten times what that took."""
     let_time_pass(0.5, "types are read again")
-    wait_until(lambda: heapscope("snapshot", "-p", pid, "-o", file).returncode == 0)
+    wait_until(lambda: heapscope("snapshot", "-p", pid, "-o", file, *options).returncode == 0)
     return file
 
 

@@ -118,3 +118,25 @@ def test_without_types(heapscope, run):
     done = run(["/bin/true"], "-i", "1")
     answer = heapscope("report", "--by", "type", done.file)
     assert answer.returncode == 1 and "no types of blocks were recorded" in answer.stderr
+
+
+def test_many_types(dist, heapscope, target, tmp_path):
+    """10,000 classes: the file has at most twice the size that it has without types, and no object has the name of another class."""
+    program = target("many_types", "-std=c++17", "-O0", "-g0", "-DCLASSES=10000")
+    files = []
+    for options in ([], ["--no-types"]):
+        it = Running(dist, tmp_path / "x.pftrace", [program, 3], *options)
+        want = {name: int(count) for count, name in it.said}
+        for i in itertools.count():  # a reading may end before all is read
+            # Without names of functions, which are long here.
+            files.append(snapshot(heapscope, it.pid, tmp_path / f"{len(files)}.pftrace", "--no-symbolize"))
+            if options or i > 5 or "(not read)" not in types_of(heapscope, files[-1]):
+                break
+        assert it.end() == 0
+    with_types, without = files[-2:]
+    assert with_types.stat().st_size <= 2 * without.stat().st_size
+    types = types_of(heapscope, with_types)
+    assert len(want) == 10_000 and set(want.values()) == {3}
+    found = {name: amount["count"] for name, amount in types.items() if name.startswith("Class<")}
+    assert all(count <= want[name] for name, count in found.items())
+    assert sum(found.values()) >= 0.95 * sum(want.values()), types.keys() - want.keys()
