@@ -10,6 +10,7 @@
 
 #include "check_profile.h"
 #include "profile/model/dump_heaps.h"
+#include "profile/model/frame_types.h"
 #include "profile/read/load.h"
 
 static void check_not_below_zero(const struct hs_amount *amount)
@@ -68,6 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (report.kind == HS_LOAD_TRACE) {
             check_signs(profile);
         }
+        check(hs_frame_types_apply(profile) == 0);
         choose_some(profile, size);
         check_profile(profile);
     }
