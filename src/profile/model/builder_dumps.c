@@ -152,9 +152,8 @@ uint32_t hs_builder_dump(struct hs_builder *builder, const struct hs_profile_dum
     p->dumps[id].has_samples = false;
     p->dumps[id].sample_first = p->dumps[id].samples_n = p->dumps[id].aside_n = 0;
     p->dumps[id].heap_first = p->dumps[id].heaps_n = 0;
-    p->dumps[id].has_parts = p->dumps[id].has_alloc_scopes = p->dumps[id].has_blocks = p->dumps[id].has_lifetimes = false;
-    p->dumps[id].births_n = 0;
-    p->dumps[id].birth_window_ms = 0;
+    p->dumps[id].has_parts = p->dumps[id].has_alloc_scopes = false;
+    hs_dump_forget_others(&p->dumps[id]);
     process->last_dump = id;
     if (samples && hs_builder_has_room(builder, count)) {
         hs_builder_dump_samples(builder, id, samples, count);
