@@ -77,12 +77,12 @@ static void find_region(void)
 {
     mapped[0] = place_of(0);
     mapped[1] = place_of(HS_REGION_HEADER_OFF);
-    const struct hs_region_header_v2 *header = (const void *)mapped[1];
+    struct hs_region_header_v2 *header = (void *)mapped[1];
     if (!header) {
         _exit(3);
     }
     for (unsigned i = 0; i < HS_SECTION_N; i++) {
-        sections[i] = place_of(header->sections[i].file_off);
+        sections[i] = place_of(hs_region_section(header, i)->file_off);
     }
 }
 
@@ -103,11 +103,12 @@ static void add_named(const char *name)
         add_part(header, sizeof(*header));
     } else if (strcmp(name, "counts") == 0) {
         for (unsigned i = 0; i < HS_SECTION_N; i++) {
-            add_part(&header->sections[i].count, 8);
+            add_part(&hs_region_section(header, i)->count, 8);
         }
     } else {
         unsigned id = (unsigned)atoi(name);
-        uint64_t bytes = header->sections[id].count * header->sections[id].elem_bytes;
+        const struct hs_section_v1 *section = hs_region_section(header, id);
+        uint64_t bytes = section->count * section->elem_bytes;
         add_part(sections[id], bytes < 65536 ? bytes + 8 : 65536);
     }
 }

@@ -36,6 +36,7 @@ void region_writer_init(struct region_writer *w, const struct region_plan *plan)
         [HS_SECTION_HEAPS] = { sizeof(struct hs_heap_v2), HS_REGION_HEAPS },
         [HS_SECTION_TYPES] = { sizeof(struct hs_name_v2), 16 },
         [HS_SECTION_SCOPES] = { sizeof(struct hs_name_v2), 16 },
+        [HS_SECTION_LIFETIMES] = { sizeof(struct hs_lifetimes_v2), RW_LIFETIMES_MAX },
     };
     struct hs_section_v1 sections[HS_SECTION_N] = { { 0 } };
     uint64_t off = hs_align_up(HS_REGION_HEADER_OFF + sizeof(struct hs_region_header_v2), 4096);
@@ -66,7 +67,9 @@ void region_writer_init(struct region_writer *w, const struct region_plan *plan)
     w->header->interval_count = 2;
     w->header->is_from_startup = 1;
     memcpy(w->header->comm, "writer", 7);
-    memcpy(w->header->sections, sections, sizeof(sections));
+    for (unsigned i = 0; i < HS_SECTION_N; i++) {
+        *hs_region_section(w->header, i) = sections[i];
+    }
     region_writer_heap(w, "libc.malloc", 0);
     region_writer_text(w, "");
     w->header->exe_off = region_writer_text(w, "/bin/writer");
@@ -91,7 +94,7 @@ int region_writer_dup(const struct region_writer *w)
 
 void *region_writer_at(const struct region_writer *w, enum hs_section_id id, uint64_t idx)
 {
-    const struct hs_section_v1 *section = &w->header->sections[id];
+    const struct hs_section_v1 *section = hs_region_section(w->header, id);
     require(idx < section->max_count);
     return w->base + section->file_off + idx * section->elem_bytes;
 }

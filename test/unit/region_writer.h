@@ -13,8 +13,9 @@
 
 #include "fmt/region_layout.h"
 
-#define RW_STACKS_MAX  4096U
-#define RW_PLAYERS_MAX 8U
+#define RW_STACKS_MAX    4096U
+#define RW_LIFETIMES_MAX 64U
+#define RW_PLAYERS_MAX   8U
 
 struct region_writer {
     int fd; /* the reader gets a dup of it */

@@ -237,7 +237,7 @@ static void make_version_1(struct region_writer *w)
 {
     struct hs_region_header_v1 *old = (void *)w->header;
     for (unsigned i = HS_SECTION_N_V1; i < HS_SECTION_N; i++) {
-        w->header->sections[i] = (struct hs_section_v1){ .elem_bytes = 0 };
+        *hs_region_section(w->header, i) = (struct hs_section_v1){ .elem_bytes = 0 };
     }
     w->header->sections[HS_SECTION_BLOCKS].file_off += 4096;
     w->header->sections[HS_SECTION_BLOCKS].max_count = 8;

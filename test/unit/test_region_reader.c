@@ -182,7 +182,7 @@ static void test_version_1_is_read(void **state)
     struct hs_heap_v2 heaps[HS_REGION_HEAPS];
     region_writer_init(&w, &(struct region_plan){ 64, 4096 });
     for (unsigned i = HS_SECTION_N_V1; i < HS_SECTION_N; i++) {
-        w.header->sections[i] = (struct hs_section_v1){ .elem_bytes = 0 };
+        *hs_region_section(w.header, i) = (struct hs_section_v1){ .elem_bytes = 0 };
     }
     /* Behind its one page the header of version 1 would overlap the first section: its place is
      * taken from there. */
@@ -218,7 +218,7 @@ static void test_random_data_gives_an_answer(void **state)
         struct hs_snapshot *snap = NULL;
         region_writer_init(&w, &(struct region_plan){ 4096, 4096 });
         for (unsigned id = 0; id < HS_SECTION_N; id++) {
-            struct hs_section_v1 *section = &w.header->sections[id];
+            struct hs_section_v1 *section = hs_region_section(w.header, id);
             uint64_t *words = (void *)(w.base + section->file_off);
             section->count = section->max_count;
             for (uint64_t i = 0; i < section->max_count * section->elem_bytes / 8; i++) {

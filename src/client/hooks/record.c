@@ -116,7 +116,7 @@ HS_COLD enum hs_loss hs_record_reason_of(enum hs_loss loss)
 
 uint32_t hs_record_stack_of(struct hs_thread *thread, uint8_t heap_id, uint32_t base_id)
 {
-    uint32_t scope_id = thread->may_have_scopes ? hs_open_scopes_find(thread) : 0;
+    uint32_t scope_id = thread->must_look ? hs_open_scopes_find(thread) : 0;
     return base_id == HS_ID_NONE || (heap_id == 0 && scope_id == 0)
                ? base_id
                : hs_stack_derive(base_id, heap_id, 0, scope_id);

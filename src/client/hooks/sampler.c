@@ -34,11 +34,11 @@ static inline uint64_t next_gap(struct hs_tls *tls)
 {
     struct hs_thread *thread = tls->self;
     /* Read once: a signal handler may take the remaining gaps. */
-    uint32_t left = thread ? hs_load_relaxed(&thread->gap_count) : 0U;
+    uint32_t left = thread ? hs_load_relaxed(&thread->gap_count) : 0;
     if (hs_unlikely(left == 0)) {
         return draw(tls);
     }
-    hs_store_relaxed(&thread->gap_count, (uint16_t)(left - 1));
+    hs_store_relaxed(&thread->gap_count, left - 1);
     return thread->gap_bytes[left - 1];
 }
 

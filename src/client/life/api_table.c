@@ -57,7 +57,7 @@ static void fill_in(struct hs_api_v1 *table)
 static void look_for_scopes(void)
 {
     for (struct hs_thread *thread = hs_thread_first(); thread; thread = thread->next) {
-        hs_store_relaxed(&thread->may_have_scopes, true);
+        hs_store_relaxed(&thread->must_look, true);
     }
 }
 

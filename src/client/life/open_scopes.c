@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "client/life/api_table.h"
+#include "client/tables/life_state.h"
 #include "client/tables/scopes.h"
 #include "client/thread/thread.h"
 #include "fmt/api_scopes.h"
@@ -57,7 +58,7 @@ uint32_t hs_open_scopes_find(struct hs_thread *thread)
             id = add_scope(thread, names, id, scopes->ids[k]);
         }
     }
-    thread->may_have_scopes = is_any_open;
+    thread->must_look = is_any_open || hs_life_state_is_timed();
     return id;
 }
 
@@ -65,6 +66,6 @@ void hs_open_scopes_note(void)
 {
     struct hs_thread *thread = hs_tls.self;
     if (thread) {
-        thread->may_have_scopes = true;
+        thread->must_look = true;
     }
 }

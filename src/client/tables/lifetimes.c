@@ -37,7 +37,7 @@ void hs_lifetimes_pick_up(struct hs_thread *thread)
 {
     hs_life_state_follow_timing();
     if (thread) {
-        thread->may_be_timed = true;
+        thread->must_look = true;
         thread->last_birth = NULL; /* the new countdown says nothing about it */
     }
 }
@@ -66,11 +66,7 @@ static uint32_t read_clock_ms(void)
 
 bool hs_lifetimes_begin(struct hs_thread *thread)
 {
-    if (hs_likely(!thread->may_be_timed)) {
-        return false;
-    }
     if (!hs_life_state_is_timed()) {
-        thread->may_be_timed = false;
         return false;
     }
     thread->clock_ms = read_clock_ms();

@@ -3,7 +3,7 @@
  *
  * Measured only while the control page says HS_CONTROL_LIFETIMES; the layout is
  * fmt/lifetime_layout.h. Without that, no code of this module runs in malloc or free: a sample then
- * is not a special one (hs_thread.may_be_timed), and the word that says that the client is on also
+ * is not a special one (hs_thread.must_look), and the word that says that the client is on also
  * says that a free is a plain one (hs_life_state_is_plain()).
  *
  *   allocation   hs_lifetimes_begin       reads the coarse clock: the birth time of the record

@@ -56,18 +56,19 @@ struct hs_thread {
     struct hs_thread_block_v1 *block; /* counters, in the region */
     struct hs_record_list free_records;
     uint32_t name_countdown; /* samples until the thread's name is read again */
+    uint32_t gap_count;      /* gaps drawn ahead for this interval: see sampler.c */
     uint32_t clock_ms;       /* the time when it last read the clock: see record.c */
-    uint16_t gap_count;      /* gaps drawn ahead for this interval: see sampler.c */
     uint16_t thread_id;      /* in THREADS */
-    /* Looked at together by each sample, which is an ordinary one if none is set. */
+    /* Looked at together by each sample, which is an ordinary one if neither is set. */
     union {
         struct {
             /* The replay table is in use; still set at the next use: it was left half written. */
             bool is_replaying;
-            bool may_have_scopes; /* see life/open_scopes.h */
-            bool may_be_timed;    /* lifetimes may have to be measured: see lifetimes.h */
+            /* A sample looks for open scopes (life/open_scopes.h), and whether lifetimes are
+             * measured (lifetimes.h). */
+            bool must_look;
         };
-        uint32_t is_special;
+        uint16_t is_special;
     };
     uint64_t stack_lo_va; /* verified readable part of this thread's own stack; */
     uint64_t stack_hi_va; /* see stackmem.h */
@@ -91,12 +92,12 @@ struct hs_thread {
     uint32_t evicted_count; /* blocks that were evicted to the index */
     bool is_replay_final;   /* the replay table was enlarged, or cannot be */
     uint32_t rest_count;    /* reviews until the cache is used again; 0: it is used */
+    struct hs_cached_record record_cache[1U << HS_RECORD_CACHE_BITS];
+    struct hs_walk walk;
     /* For temporary blocks: see lifetimes.h. */
     uint32_t alloc_number;                 /* of its latest recorded block of malloc's */
     const struct hs_record_v1 *last_birth; /* the record of that block; NULL: there is none */
     uint64_t last_left_bytes;              /* tls->left_bytes right after it */
-    struct hs_cached_record record_cache[1U << HS_RECORD_CACHE_BITS];
-    struct hs_walk walk;
 };
 
 _Static_assert(offsetof(struct hs_thread, replay) == 64 &&

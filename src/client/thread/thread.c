@@ -185,8 +185,7 @@ static void attach(void)
         return;
     }
     thread->gap_count = 0;
-    thread->may_have_scopes = true;
-    thread->may_be_timed = true;
+    thread->must_look = true;
     thread->last_birth = NULL;
     thread->stack_lo_va = 0;
     thread->stack_hi_va = 0;
