@@ -6,6 +6,7 @@
  * rest overwrites the file from its header on. The target reads the
  * region in both ways: as that of a running process (with a cut) and as that of a dead one.
  */
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +19,10 @@
 #include "region_writer.h"
 #include "util/utf8.h"
 
-#define PATCHES_MAX 64U
-#define SCOPE_WORDS 0xff80U /* offsets from here on, in words, are those of the scopes */
-#define OWNED_BYTES (UINT64_C(1) << 30)
+#define PATCHES_MAX    64U
+#define LIFETIME_WORDS 0xfc00U /* offsets from here on, in words, are those of lifetimes */
+#define SCOPE_WORDS    0xff80U /* offsets from here on, in words, are those of the scopes */
+#define OWNED_BYTES    (UINT64_C(1) << 30)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -40,6 +42,29 @@ static void check_scopes(const struct hs_snapshot *snap)
                 abort();
             }
             off += taken;
+        }
+    }
+}
+
+static bool is_good(double value)
+{
+    return isfinite(value) && value >= 0;
+}
+
+static void check_lifetimes(const struct hs_snapshot *snap)
+{
+    for (size_t i = 0; i < snap->lifetime_count; i++) {
+        const struct hs_snap_lifetimes *lifetimes = &snap->lifetimes[i];
+        bool are_good = lifetimes->stack_id < snap->stack_count && is_good(lifetimes->byte_ms) &&
+                        is_good(lifetimes->count_ms) && is_good(lifetimes->count_ms_var) &&
+                        (i == 0 || lifetimes->stack_id > lifetimes[-1].stack_id);
+        for (unsigned k = 0; k < HS_LIFETIME_CLASSES; k++) {
+            are_good &= is_good(lifetimes->by_lifetime[k].bytes) &&
+                        is_good(lifetimes->by_lifetime[k].count) &&
+                        is_good(lifetimes->by_lifetime[k].count_var);
+        }
+        if (!are_good) {
+            abort();
         }
     }
 }
@@ -67,6 +92,7 @@ static void check(const struct hs_snapshot *snap)
         }
     }
     check_scopes(snap);
+    check_lifetimes(snap);
     for (uint32_t i = 0; i < snap->frame_count; i++) {
         if (snap->frames[i].module_id >= snap->module_count) {
             abort();
@@ -135,11 +161,14 @@ static void capture(const struct region_writer *w, bool is_dead)
 static void patch(struct region_writer *w, const uint8_t *data, size_t size)
 {
     const uint64_t scopes_off = w->header->sections[HS_SECTION_SCOPES].file_off;
+    const uint64_t lifetimes_off = w->header->lifetimes.file_off;
     size_t n = size > 0 ? data[0] % PATCHES_MAX : 0, at = 1;
     for (size_t i = 0; i < n && at + 10 <= size; i++, at += 10) {
         uint64_t word = (uint64_t)data[at] | (uint64_t)data[at + 1] << 8, off = word * 8;
         if (word >= SCOPE_WORDS) {
             off = scopes_off + (word - SCOPE_WORDS) * 8;
+        } else if (word >= LIFETIME_WORDS) {
+            off = lifetimes_off + (word - LIFETIME_WORDS) * 8;
         }
         memcpy(w->base + off % (w->file_bytes - 8), data + at + 2, 8);
     }
@@ -162,6 +191,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct hs_stack_v1 *mapped = region_writer_at(&w, HS_SECTION_STACKS, stack + 2);
     mapped->heap_id = region_writer_heap(&w, HS_HEAP_NAME_MMAP, HS_HEAP_EXACT);
     player_birth(&p, stack + 2, 8192, 0);
+    w.header->lifetimes.count = 4;
     w.header->sections[HS_SECTION_SCOPES].count = HS_SCOPE_OTHER + 1;
     uint32_t scope = region_writer_scope(&w, "outer", 0);
     struct hs_stack_v1 *scoped = region_writer_at(&w, HS_SECTION_STACKS, stack);

@@ -1,10 +1,10 @@
 /*
  * The scopes that the running thread has open, as libheapscope.so keeps them (fmt/api_scopes.h).
  *
- * A sample looks only if the must_look of the thread is set. That is so at its first sample, after
- * the library has told that the thread opens a scope, and after another copy of the library was
- * found. A look that finds no open scope clears it (unless lifetimes are measured), and has the library
- * tell of the next one.
+ * A sample looks only if the thread's must_look is set. That is so at its first sample, after the
+ * library has told that the thread opens a scope, and after another copy of the library was found.
+ * A look that finds no open scope clears it (unless lifetimes are measured, for which samples look
+ * as well), and has the library tell of the next one.
  *
  * In a process with several copies of the library, the scopes of the copy that was found first are
  * outermost.

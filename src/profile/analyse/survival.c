@@ -5,8 +5,10 @@
 
 #include <math.h>
 
-/* 97.5 % of the normal distribution lie below. */
-#define Z 1.96
+/* With the 1.96 of the normal distribution, the interval held in 93.6 to 96.5 % of 2,000 profiles
+ * of 500 to 5,000 blocks, of which 20 to 1,000 live on, sampled with p = 0.02 to 0.4; with this, in
+ * 95.3 to 97.5 %. */
+#define Z 2.15
 
 /* The blocks of this class and of later ones. */
 static double sum_from(const double *died, const double *alive, unsigned first)
