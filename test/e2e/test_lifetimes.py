@@ -225,6 +225,7 @@ def test_attached(attach, heapscope, report, target):
 
 
 def test_record(heapscope, report, target, tmp_path):
+    (tmp_path / "out").mkdir()
     done = heapscope("record", "-i", 1, "--lifetimes", "-o", tmp_path / "out", "--", target("lifetimes", "-pthread"), "known", 1)
     assert done.returncode == 0, done.stderr
     assert report(tmp_path / "out" / "raw-trace", "--lifetimes")["lifetimes"]["temporary"]["count"] >= 1000

@@ -221,6 +221,22 @@ FIXTURE void fixture_birth(struct fixture *fx, uint32_t node, uint32_t window,
     dump->births_n++;
 }
 
+/* A sum of freed blocks of the last sample of the last dump; in the order of `what`. */
+FIXTURE void fixture_lifetime(struct fixture *fx, uint32_t node, uint32_t what, double bytes,
+                              double count)
+{
+    struct hs_profile *p = &fx->p;
+    struct hs_profile_dump *dump = &p->dumps[p->dump_count - 1];
+    p->lifetimes = fixture_grow(p->lifetimes, p->lifetime_count, sizeof(*p->lifetimes));
+    if (!dump->has_lifetimes) {
+        dump->lifetime_first = (uint32_t)p->lifetime_count;
+    }
+    p->lifetimes[p->lifetime_count++] =
+        (struct hs_profile_lifetime){ .node = node, .what = what, .bytes = bytes, .count = count };
+    dump->lifetimes_n++;
+    dump->has_lifetimes = true;
+}
+
 FIXTURE void fixture_loss(struct fixture *fx, const char *name, const char *text, uint64_t count)
 {
     struct hs_profile *p = &fx->p;

@@ -390,6 +390,7 @@ static void names_cannot_reach_the_terminal(void **state)
         fixture_birth(&fx, node, window, fixture_exact(500, 10));
     }
     fx.p.dumps[0].has_lifetimes = true;
+    fixture_lifetime(&fx, node, 0, 10, 2);
     fixture_loss(&fx, "l\x1b", "text\x1b", 1);
     for (enum hs_report_form form = HS_REPORT_TEXT; form <= HS_REPORT_JSON_TREE; form++) {
         struct hs_report_options options = plain;
@@ -404,6 +405,43 @@ static void names_cannot_reach_the_terminal(void **state)
         assert_null(strstr(hs_buf_text(&buf), "\nfake"));
         hs_buf_deinit(&buf);
     }
+    fixture_deinit(&fx);
+}
+
+/* Rows are in the order of what was freed; what is not known is not shown as a figure. */
+static void lifetimes(void **state)
+{
+    (void)state;
+    struct fixture fx = fixture_new();
+    struct hs_report_options options = plain;
+    struct hs_buf buf = HS_BUF_INIT;
+    uint32_t main_ = fixture_call(&fx, HS_NODE_NONE, "main");
+    uint32_t few = fixture_call(&fx, main_, "few"), many = fixture_call(&fx, main_, "many");
+    fixture_process(&fx, 1, "x");
+    fixture_dump(&fx, 5)->interval_bytes = 1;
+    fixture_sample(&fx, few, fixture_exact(0, 0), fixture_exact(300, 3), fixture_exact(0, 0));
+    fixture_lifetime(&fx, few, HS_LIFETIME_SUM_UNKNOWN, 300, 3);
+    fixture_sample(&fx, many, fixture_exact(0, 0), fixture_exact(800, 8), fixture_exact(0, 0));
+    fixture_lifetime(&fx, many, 0, 600, 6);
+    fixture_lifetime(&fx, many, 4, 200, 2);
+    fixture_lifetime(&fx, many, HS_LIFETIME_SUM_TEMPORARY, 300, 3);
+    fixture_lifetime(&fx, many, HS_LIFETIME_SUM_TEMPORARY + 1, 200, 2);
+    fixture_lifetime(&fx, many, HS_LIFETIME_SUM_TIMES, 4e6, 40000);
+    options.form = HS_REPORT_LIFETIMES;
+    options.columns = 0;
+    assert_int_equal(hs_report_write(&fx.p, &options, &buf), 0);
+    const char *text = hs_buf_text(&buf);
+    assert_non_null(strstr(text, "5.00 s           3   37.5 %      25.0 %     0 %   0 %   many"));
+    assert_non_null(strstr(text, "unknown"));
+    assert_non_null(strstr(text, "The lifetimes of 3 freed blocks are unknown"));
+    assert_true(strstr(text, "many") < strstr(text, "few"));
+    hs_buf_deinit(&buf);
+    buf = (struct hs_buf)HS_BUF_INIT;
+    options.between_count = 1;
+    assert_int_equal(hs_report_write(&fx.p, &options, &buf), 0);
+    assert_non_null(strstr(hs_buf_text(&buf), "5.00 s           5   62.5 %"));
+    assert_non_null(strstr(hs_buf_text(&buf), "at most 1 other allocation from malloc"));
+    hs_buf_deinit(&buf);
     fixture_deinit(&fx);
 }
 
@@ -631,6 +669,7 @@ int main(void)
         cmocka_unit_test(losses_of_data_and_of_frames),
         cmocka_unit_test(lines_fit_down_to_40_columns),
         cmocka_unit_test(names_cannot_reach_the_terminal),
+        cmocka_unit_test(lifetimes),
         cmocka_unit_test(parts),
         cmocka_unit_test(deep_tree_in_json),
         cmocka_unit_test(empty_and_several),
