@@ -281,8 +281,8 @@ struct hs_snapshot {
     /* In the order of the stacks, then of the windows. Those of a stack add up to its live. */
     struct hs_snap_birth *births;
     size_t birth_count;
-    uint64_t birth_window_ms;   /* the width of a window */
-    uint64_t birth_span_ms;     /* from the start of recording to the instant */
+    uint64_t birth_window_ms; /* the width of a window */
+    uint64_t birth_span_ms;   /* from the start of recording to the instant */
     /* If they were asked for: what each live sample stands for, one by one. They add up to the live
      * figures of the stacks, except for those that were left out because they were too many. */
     bool has_blocks;

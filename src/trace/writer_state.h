@@ -51,8 +51,8 @@ struct hs_written_stack {
     uint64_t row_hash;                      /* hash of all figures; 0: no row was written yet */
     uint32_t heap;                          /* index in the writer's heap_names */
     uint64_t parts_hash[HS_PART_VIEWS_ALL]; /* of what was written of its parts; 0: it has none */
-    uint64_t births_hash;               /* of what was written of its births; 0: it has none */
-    uint64_t lifetimes_hash;            /* the same of its lifetimes */
+    uint64_t births_hash;                   /* of what was written of its births; 0: it has none */
+    uint64_t lifetimes_hash;                /* the same of its lifetimes */
 };
 
 /* A running process: one program image. */

@@ -49,7 +49,7 @@ struct hs_report_options {
     size_t focus_count;
     /* How parts are grouped: by, by_count. by_count 0: they are not shown. */
     struct hs_part_groups by;
-    bool has_leaks; /* JSON contains the leaks */
+    bool has_leaks;         /* JSON contains the leaks */
     bool has_lifetimes;     /* in JSON: they are shown */
     uint32_t between_count; /* which blocks are temporary: hs_between_is_known() */
 };

@@ -46,10 +46,10 @@ static const struct {
     { 0x1000, "main", "/src/main.c", 12 },
     { 0x1007, "main", "/src/main.c", 12 },
     { 0x1008, "main", "/src/with blank.c", 13 },
-    { 0x1018, "main", "", 0 }, /* no line covers it */
-    { 0x1020, NULL, NULL, 0 }, /* behind main, which comes after `before` */
+    { 0x1018, "main", "", 0 },              /* no line covers it */
+    { 0x1020, NULL, NULL, 0 },              /* behind main, which comes after `before` */
     { 0x1100, "a::b()", "/src/main.c", 1 }, /* where a call of an unknown function was inlined */
-    { 0x1106, "a::b()", "", 0 }, /* the first of functions that overlap */
+    { 0x1106, "a::b()", "", 0 },            /* the first of functions that overlap */
     { 0x1110, NULL, NULL, 0 },
     { 0x1200, "after(int)", "", 0 },
     { 0x13ff, "after(int)", "", 0 },

@@ -20,7 +20,7 @@ struct hs_record_options {
     const char *folder_path;     /* for the folder of files; NULL: a new one */
     const char *trace_path; /* the trace alone, no folder; "-": standard output; NULL: a folder */
     bool is_annotated;
-    char **program;        /* NULL: none, running processes */
+    char **program; /* NULL: none, running processes */
     bool has_lifetimes;
     bool is_without_types; /* types of blocks are not read */
     bool has_forks;        /* no process was named: the program's forked children are meant, too */

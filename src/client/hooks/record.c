@@ -217,7 +217,8 @@ record_in(uint8_t heap_id, const void *ptr, size_t size_bytes, const struct hs_s
 }
 
 /* The first sample of a thread; under open scopes; while lifetimes are measured; or after a signal
- * handler has left replay by longjmp. It stands apart, so that an ordinary sample has no instruction for these. */
+ * handler has left replay by longjmp. It stands apart, so that an ordinary sample has no
+ * instruction for these. */
 static __attribute__((noinline)) void record_special(uint8_t heap_id, const void *ptr,
                                                      size_t size_bytes,
                                                      const struct hs_sample *sample,

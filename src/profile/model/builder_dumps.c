@@ -195,8 +195,8 @@ void hs_builder_dump_parts(struct hs_builder *builder, uint32_t dump, enum hs_pa
     }
     if (kept > 0) {
         if (kept > 0) {
-        hs_dump_parts_sort(&p->parts[p->part_count], kept);
-    }
+            hs_dump_parts_sort(&p->parts[p->part_count], kept);
+        }
     }
     p->dumps[dump].part_first[view] = (uint32_t)p->part_count;
     p->dumps[dump].parts_n[view] = (uint32_t)kept;
