@@ -27,7 +27,7 @@ static char *format_ms(char *out, double ms)
     return hs_human_duration(out, ms < 1e12 ? (uint64_t)(ms * NS_PER_MS) : UINT64_MAX / 2);
 }
 
-/* "4.1 ms", "4.1 ms (3.9 ms to 4.3 ms)" */
+/* "4.1 s", "41 ms (31 ms to 51 ms)", "under 12 ms" */
 static void write_mean(const struct hs_report *report, const struct hs_lifetime_row *row,
                        struct hs_buf *buf)
 {
@@ -35,6 +35,10 @@ static void write_mean(const struct hs_report *report, const struct hs_lifetime_
     char text[64];
     if (!mean.is_known) {
         hs_buf_str(buf, row->freed.count > 0 ? "unknown" : "-");
+        return;
+    }
+    if (mean.high_ms < 2 * HS_LIFETIME_RESOLUTION_MS) {
+        hs_buf_printf(buf, "under %s", format_ms(text, mean.high_ms));
         return;
     }
     hs_buf_str(buf, format_ms(text, mean.mean_ms));

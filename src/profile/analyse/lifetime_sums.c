@@ -245,7 +245,7 @@ struct hs_mean_lifetime hs_lifetime_mean(const struct hs_lifetime_row *row)
     double var = (row->count_ms_var - 2 * mean_ms * row->count_ms_cov +
                   mean_ms * mean_ms * fmax(0, count_var)) /
                  (count * count);
-    double margin_ms = Z * sqrt(fmax(0, var));
+    double margin_ms = Z * sqrt(fmax(0, var)) + HS_LIFETIME_RESOLUTION_MS;
     return (struct hs_mean_lifetime){ .is_known = true,
                                       .mean_ms = mean_ms,
                                       .low_ms = fmax(0, mean_ms - margin_ms),
