@@ -13,7 +13,6 @@
 
 #include "trace/writer_state.h"
 #include "util/array.h"
-#include "util/sort_pairs.h"
 
 #define BIRTHS_PER_PACKET 6000U
 
@@ -146,21 +145,6 @@ static void put_stack(struct writing *writing, uint32_t idx, size_t count)
     }
 }
 
-/* Sorts the snapshot's births by callstack. *ret_count: without those that the file leaves out. */
-static int sort_births(struct writing *writing, size_t *ret_count)
-{
-    const struct hs_writer_dump *dump = writing->dump;
-    size_t count = 0;
-    for (size_t i = 0; i < dump->snap->birth_count; i++) {
-        uint32_t idx = dump->stack_idx[dump->snap->births[i].stack_id];
-        if (idx != UINT32_MAX) {
-            writing->order[count++] = (struct hs_pair){ idx, i };
-        }
-    }
-    *ret_count = count;
-    return hs_sort_pairs(writing->order, count);
-}
-
 static int put_all(struct writing *writing, size_t count)
 {
     size_t at = 0;
@@ -193,7 +177,11 @@ int hs_writer_births(struct hs_trace_writer *writer, const struct hs_writer_dump
     if (!dump->snap->births) {
         return 0;
     }
-    int r = init(&writing) ? sort_births(&writing, &count) : -ENOMEM;
+    int r = init(&writing) ? 0 : -ENOMEM;
+    r = r == 0
+            ? hs_writer_order(dump, &dump->snap->births[0].stack_id, sizeof(dump->snap->births[0]),
+                              dump->snap->birth_count, writing.order, &count)
+            : r;
     r = r == 0 ? put_all(&writing, count) : r;
     deinit(&writing);
     return r;

@@ -240,3 +240,19 @@ int hs_writer_intern_dump(struct hs_trace_writer *writer, struct hs_writer_dump 
     free(iids);
     return err < 0 ? err : writer->err;
 }
+
+int hs_writer_order(const struct hs_writer_dump *dump, const uint32_t *stack_ids, size_t elem_bytes,
+                    size_t count, struct hs_pair *order, size_t *ret_count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t stack_id;
+        memcpy(&stack_id, (const char *)stack_ids + i * elem_bytes, sizeof(stack_id));
+        uint32_t idx = dump->stack_idx[stack_id];
+        if (idx != UINT32_MAX) {
+            order[kept++] = (struct hs_pair){ idx, i };
+        }
+    }
+    *ret_count = kept;
+    return hs_sort_pairs(order, kept);
+}

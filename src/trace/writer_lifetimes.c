@@ -13,7 +13,6 @@
 #include "rt/bits.h"
 #include "trace/freed_sums.h"
 #include "trace/writer_state.h"
-#include "util/sort_pairs.h"
 
 #define STACKS_PER_PACKET 1000U
 
@@ -137,21 +136,6 @@ static void add_sums(struct hs_snap_lifetimes *to, const struct hs_snap_lifetime
     to->count_ms_var += more->count_ms_var;
 }
 
-/* Of each callstack of the file: its index, and that of its lifetimes in the snapshot. */
-static int sort(const struct hs_writer_dump *dump, struct hs_pair *order, size_t *ret_count)
-{
-    const struct hs_snapshot *snap = dump->snap;
-    size_t count = 0;
-    for (size_t i = 0; i < snap->lifetime_count; i++) {
-        uint32_t idx = dump->stack_idx[snap->lifetimes[i].stack_id];
-        if (idx != UINT32_MAX) {
-            order[count++] = (struct hs_pair){ idx, i };
-        }
-    }
-    *ret_count = count;
-    return hs_sort_pairs(order, count);
-}
-
 int hs_writer_lifetimes(struct hs_trace_writer *writer, const struct hs_writer_dump *dump)
 {
     const struct hs_snapshot *snap = dump->snap;
@@ -163,7 +147,10 @@ int hs_writer_lifetimes(struct hs_trace_writer *writer, const struct hs_writer_d
     struct writing writing = { .writer = writer,
                                .dump = dump,
                                .columns = calloc(1, sizeof(*writing.columns)) };
-    int r = order && writing.columns ? sort(dump, order, &count) : -ENOMEM;
+    int r = order && writing.columns
+                ? hs_writer_order(dump, &snap->lifetimes[0].stack_id, sizeof(snap->lifetimes[0]),
+                                  snap->lifetime_count, order, &count)
+                : -ENOMEM;
     for (size_t i = 0; i < count && r == 0;) {
         struct hs_snap_lifetimes sums = snap->lifetimes[order[i].value];
         uint32_t idx = (uint32_t)order[i++].key;

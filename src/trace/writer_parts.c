@@ -22,7 +22,6 @@
 #include "trace/writer_names.h"
 #include "trace/writer_state.h"
 #include "util/array.h"
-#include "util/sort_pairs.h"
 
 #define PARTS_PER_PACKET 6000U
 /* In place of the hash of parts of the peak that are those of what lives. Hashes are odd. */
@@ -278,25 +277,6 @@ static int put_stack(struct writing *writing, uint32_t idx, size_t count)
 
 /* --- all callstacks --- */
 
-/* Sorts the parts by callstack. *ret_count: without those that the file leaves out. */
-static int sort_parts(struct writing *writing, size_t *ret_count)
-{
-    const struct hs_writer_dump *dump = writing->dump;
-    size_t count = 0;
-    writing->order = malloc((writing->from_count + 1) * sizeof(writing->order[0]));
-    if (!writing->order) {
-        return -ENOMEM;
-    }
-    for (size_t i = 0; i < writing->from_count; i++) {
-        uint32_t idx = dump->stack_idx[writing->from[i].key.stack_id];
-        if (idx != UINT32_MAX) {
-            writing->order[count++] = (struct hs_pair){ idx, i };
-        }
-    }
-    *ret_count = count;
-    return hs_sort_pairs(writing->order, count);
-}
-
 static int put_all(struct writing *writing, size_t count)
 {
     size_t at = 0;
@@ -329,8 +309,11 @@ static int write_view(struct hs_trace_writer *writer, const struct hs_writer_dum
         .writer = writer, .dump = dump, .view = view, .from = parts, .from_count = part_count
     };
     size_t count = 0;
-    int r = columns_init(&writing.columns, dump->process->stacks.count, part_count, dump->snap)
-                ? sort_parts(&writing, &count)
+    writing.order = malloc((part_count + 1) * sizeof(writing.order[0]));
+    int r = writing.order && columns_init(&writing.columns, dump->process->stacks.count, part_count,
+                                          dump->snap)
+                ? hs_writer_order(dump, &parts[0].key.stack_id, sizeof(parts[0]), part_count,
+                                  writing.order, &count)
                 : -ENOMEM;
     r = r == 0 ? put_all(&writing, count) : r;
     columns_deinit(&writing.columns);

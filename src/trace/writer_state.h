@@ -26,6 +26,7 @@
 #include "trace/trace_writer.h"
 #include "util/buf.h"
 #include "util/intern.h"
+#include "util/sort_pairs.h"
 
 /* Packets are split at about this size. Readers accept far larger ones, but need memory for
  * each. */
@@ -210,6 +211,11 @@ uint64_t hs_writer_round(double value);
 /* Sets the iids of the dump and writes what is new to the file. Returns 0 or -errno. */
 int hs_writer_intern_dump(struct hs_trace_writer *writer, struct hs_writer_dump *dump);
 
+/* Sorts elements of the snapshot by the callstacks of the file. `stack_ids` is the stack id of the
+ * first of `count` elements, each of elem_bytes. Fills in (index in process->written, index of the
+ * element); *ret_count: without those that the file leaves out. Returns 0 or -errno. */
+int hs_writer_order(const struct hs_writer_dump *dump, const uint32_t *stack_ids, size_t elem_bytes,
+                    size_t count, struct hs_pair *order, size_t *ret_count);
 /* Writes one of our own packets. */
 void hs_writer_ours(struct hs_trace_writer *writer, uint64_t time_ns,
                     Hs__Pb__HeapscopePacket *heapscope);
