@@ -265,6 +265,18 @@ static void fill_refusal(const struct hs_snapshot *snap, Hs__Pb__HsDump *out)
     }
 }
 
+/* Says which packets follow. */
+static void fill_contents(const struct hs_snapshot *snap, Hs__Pb__HsDump *out)
+{
+    out->has_has_types = out->has_types = snap->has_types;
+    out->has_is_without_types = out->is_without_types = snap->is_without_types;
+    out->has_has_lifetimes = out->has_lifetimes = snap->has_lifetimes;
+    out->has_has_blocks = out->has_blocks = snap->has_blocks;
+    if (snap->block_left_out_count > 0) {
+        HS_SET_FIELD(out, block_left_out_count, snap->block_left_out_count);
+    }
+}
+
 int hs_writer_head(struct hs_trace_writer *writer, const struct hs_writer_dump *dump)
 {
     const struct hs_snapshot *snap = dump->snap;
@@ -288,13 +300,7 @@ int hs_writer_head(struct hs_trace_writer *writer, const struct hs_writer_dump *
         HS_SET_FIELD(out, is_at_max, true);
     }
     HS_SET_FIELD(out, is_from_startup, snap->is_from_startup);
-    out->has_has_types = out->has_types = snap->has_types;
-    out->has_is_without_types = out->is_without_types = snap->is_without_types;
-    out->has_has_lifetimes = out->has_lifetimes = snap->has_lifetimes;
-    out->has_has_blocks = out->has_blocks = snap->has_blocks;
-    if (snap->block_left_out_count > 0) {
-        HS_SET_FIELD(out, block_left_out_count, snap->block_left_out_count);
-    }
+    fill_contents(snap, out);
     HS_SET_FIELD(out, has_own_malloc, snap->has_own_malloc);
     HS_SET_FIELD(out, exit_kind, (uint32_t)snap->exit_kind);
     HS_SET_FIELD(out, exit_value, snap->exit_value);

@@ -290,8 +290,7 @@ int hs_cmd_check(int argc, char **argv)
                       "limit of how fast all stacks that leak grow together, by hour; SIZE/m\n"
                       "and SIZE/d: by minute, by day"),
         HS_OPT_LIST(0, "suppressions", "FILE", &args.suppressions,
-                    "known leaks, in LeakSanitizer's syntax;\n"
-                    "may be given more than once"),
+                    "known leaks, in LeakSanitizer's syntax; may be given more than once"),
         HS_OPT_STRING(0, "max-allocs", "N", &args.values[HS_LIMIT_ALLOCS],
                       "limit of the number of allocations since the start"),
         HS_OPT_LIST(0, "stack", "REGEX=SIZE", &args.stacks,

@@ -177,6 +177,36 @@ static int parse_count(const struct hs_opts_spec *spec, const char *option, cons
     return 0;
 }
 
+/* Checks which forms of the report are asked for together. */
+static int check_forms(const struct hs_opts_spec *spec, struct report_args *args,
+                       const struct hs_report_options *options)
+{
+    if (args->is_health && (args->is_json || args->is_tree)) {
+        return hs_args_fail(spec, "--health cannot be shown together with --tree or --json");
+    }
+    if (args->is_rss && (args->is_json || args->is_tree || args->is_health)) {
+        return hs_args_fail(spec, "--rss cannot be shown together with %s",
+                            args->is_json ? "--json, which contains it" : "--tree or --health");
+    }
+    if (args->is_rss && options->view != HS_VIEW_AUTO) {
+        return hs_args_fail(spec, "--rss cannot be shown together with --view");
+    }
+    if (args->stack_mode != HS_STACK_MODE_NATIVE && (args->is_health || args->is_rss)) {
+        return hs_args_fail(spec, "--stack-mode cannot be combined with %s",
+                            args->is_health ? "--health" : "--rss");
+    }
+    if (args->other_below && (!args->is_tree || args->base)) {
+        return hs_args_fail(spec, "--other-below is for --tree%s",
+                            args->base ? ", and not together with --base" : "");
+    }
+    if (args->other_below && !hs_other_below_parse(args->other_below, &args->other_limits)) {
+        return hs_args_fail(spec,
+                            "--other-below: '%s' is not SIZE,COUNT, such as 16K,1024, both above 0",
+                            args->other_below);
+    }
+    return 0;
+}
+
 static int fill_options(const struct hs_opts_spec *spec, struct report_args *args,
                         struct hs_report_options *options)
 {
@@ -206,31 +236,9 @@ static int fill_options(const struct hs_opts_spec *spec, struct report_args *arg
     if (args->snapshot) {
         hs_dump_name_choose(args->snapshot, &options->select);
     }
-    if (args->is_health && (args->is_json || args->is_tree)) {
-        return hs_args_fail(spec, "--health cannot be shown together with --tree or --json");
-    }
-    if (args->is_rss && (args->is_json || args->is_tree || args->is_health)) {
-        return hs_args_fail(spec, "--rss cannot be shown together with %s",
-                            args->is_json ? "--json, which contains it" : "--tree or --health");
-    }
-    if (args->is_rss && options->view != HS_VIEW_AUTO) {
-        return hs_args_fail(spec, "--rss cannot be shown together with --view");
-    }
-    if (args->stack_mode != HS_STACK_MODE_NATIVE && (args->is_health || args->is_rss)) {
-        return hs_args_fail(spec, "--stack-mode cannot be combined with %s",
-                            args->is_health ? "--health" : "--rss");
-    }
-    if (args->other_below && (!args->is_tree || args->base)) {
-        return hs_args_fail(spec, "--other-below is for --tree%s",
-                            args->base ? ", and not together with --base" : "");
-    }
-    if (args->other_below && !hs_other_below_parse(args->other_below, &args->other_limits)) {
-        return hs_args_fail(spec,
-                            "--other-below: '%s' is not SIZE,COUNT, such as 16K,1024, both above 0",
-                            args->other_below);
-    }
+    status = check_forms(spec, args, options);
     options->view = args->is_rss ? HS_VIEW_SPACE : options->view;
-    if (args->top) {
+    if (status == 0 && args->top) {
         status = parse_count(spec, "--top", args->top, &options->top_count);
         options->stack_count = options->top_count;
     }
@@ -404,6 +412,15 @@ static const char help_focus[] =
 static const char help_base[] = "show what changed since this profile, or since BASE@N, its\n"
                                 "snapshot N, or BASE@NAME, as heapscope diff BASE FILE does";
 
+static const char help_lifetimes[] =
+    "show how long freed blocks lived, which were temporary, and which share of\n"
+    "all blocks lived for 1 s, 1 min and 1 h, by stack; of a recording with\n"
+    "--lifetimes";
+static const char help_temporary[] =
+    "with --lifetimes: temporary are blocks that their thread frees with at\n"
+    "most N other allocations in between (default 0); above 0: 1, 3, 7, ... 127,\n"
+    "and only of a recording with -i 1";
+
 int hs_cmd_report(int argc, char **argv)
 {
     struct report_args args = { .view = HS_VIEW_AUTO,
@@ -435,15 +452,8 @@ int hs_cmd_report(int argc, char **argv)
                     "show the stacks whose blocks are not freed while new ones keep coming, how\n"
                     "fast they grow, and how sure that is"),
         HS_OPT_LIST(0, "focus", "REGEX", &args.focus_texts, help_focus),
-        HS_OPT_FLAG(0, "lifetimes", &args.has_lifetimes,
-                    "show how long freed blocks lived, which were temporary, and which share of\n"
-                    "all blocks lived for 1 s, 1 min and 1 h, by stack; of a recording with\n"
-                    "--lifetimes"),
-        HS_OPT_NUMBER(
-            0, "temporary", "N", &args.between_count, 0, UINT32_MAX,
-            "with --lifetimes: temporary are blocks that their thread frees with at\n"
-            "most N other allocations in between (default 0); above 0: 1, 3, 7, ... 127,\n"
-            "and only of a recording with -i 1"),
+        HS_OPT_FLAG(0, "lifetimes", &args.has_lifetimes, help_lifetimes),
+        HS_OPT_NUMBER(0, "temporary", "N", &args.between_count, 0, UINT32_MAX, help_temporary),
         HS_OPT_FLAG(0, "health", &args.is_health,
                     "show the counters of everything that can be missing from the profile"),
         HS_OPT_FLAG(0, "json", &args.is_json, "print JSON, with all figures and without rounding"),

@@ -25,8 +25,8 @@ enum hs_survival_time {
 };
 extern const char *const hs_survival_time_names[HS_SURVIVAL_TIMES];
 
-/* A lifetime is the difference of two readings of a clock that moves every 1 to 10 ms, by the kernel's
- * build: no reading, and so no mean, is off by more than this. */
+/* A lifetime is the difference of two readings of a clock that moves every 1 to 10 ms, by the
+ * kernel's build: no reading, and so no mean, is off by more than this. */
 #define HS_LIFETIME_RESOLUTION_MS 10
 
 /* In ms; without a known lifetime, is_known is false. */
