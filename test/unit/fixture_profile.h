@@ -267,6 +267,7 @@ FIXTURE void fixture_deinit(struct fixture *fx)
     free(p->samples);
     free(p->parts);
     free(p->births);
+    free(p->lifetimes);
     free(p->losses);
     free(p->changes);
     free(p->ledgers);
