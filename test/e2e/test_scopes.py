@@ -145,3 +145,29 @@ def test_instructions(root, target, flags, tmp_path, monkeypatch):
     assert abs(cost(program, "ended", "counted_malloc") - usual) < 1
     assert cost(program, "open", "counted_malloc") < usual + 600, "instructions of one open scope; was 508"
     assert 8 <= cost(program, "none", "counted_scopes", os.path.basename(program)) <= 20, "a begin and its end; was 18"
+
+
+PYTHON = """
+import ctypes, sys
+library = ctypes.CDLL(sys.argv[1])
+library.heapscope_scope_begin.argtypes = [ctypes.c_char_p]
+library.heapscope_scope_begin(b"load settings")
+kept = [str(i) * 8 for i in range(20000)]
+library.heapscope_scope_end()
+other = [str(i) * 9 for i in range(20000)]
+"""
+
+
+@pytest.mark.parametrize("interval", [1, 16384], ids=lambda interval: f"i{interval}")
+def test_objects_of_python(heapscope, dist, run, interval):
+    """The scopes of a Python program, also for samples that are moved to malloc."""
+    file = run(["/usr/bin/python3", "-c", PYTHON, dist / "lib/libheapscope.so"], "-i", interval).file
+    done = heapscope("query", "--format", "csv", file, """
+        SELECT sum(count), sum(bytes) FROM heapscope_parts WHERE view = 'peak' AND heap_name = 'python.obj' AND scope = 'load settings'""")
+    count, size = map(float, done.stdout.split()[1].split(","))
+    # A str of 8 to 40 characters takes 49 bytes more; the interpreter may make some objects of its own.
+    want = sum(49 + 8 * len(str(i)) for i in range(20000))
+    if interval == 1:
+        assert 20000 <= count < 20500 and want <= size < 1.03 * want
+    else:
+        assert 0.6 * want < size < 1.4 * want
