@@ -3,8 +3,8 @@
  *
  * The stack is in a page that the thread gets at its first begin; static thread-local storage,
  * which is scarce, has only the depth and the page's address. The page also remembers which id the
- * text at an address had; the text is compared again at each use, because the program may have
- * changed it.
+ * text at an address had, or the label at two; the text is compared again at each use, because the
+ * program may have changed it.
  *
  * A begin raises the depth first. A signal handler that comes in between, and whose sample finds
  * the depth 0, has set `room` to 0: the begin then sees that. One that finds the new depth sees the
@@ -33,7 +33,8 @@
 _Static_assert(HEAPSCOPE_SCOPE_DEPTH == HS_API_SCOPE_DEPTH, "the header's limit");
 _Static_assert(HEAPSCOPE_SCOPE_NAME_BYTES == HS_API_SCOPE_NAME_BYTES, "the header's limit");
 
-#define CACHED_TEXTS 128U
+#define CACHED_TEXTS  128U
+#define CACHED_LABELS 32U
 
 /* The id that the text at an address had. */
 struct cached_text {
@@ -41,10 +42,18 @@ struct cached_text {
     uint32_t id;
 };
 
+/* The id of the label whose key and value were at two addresses. */
+struct cached_label {
+    const char *key; /* NULL: none */
+    const char *value;
+    uint32_t id;
+};
+
 /* A thread's page. */
 struct scope_page {
     uint32_t ids[HS_API_SCOPE_DEPTH];
     struct cached_text cache[CACHED_TEXTS];
+    struct cached_label labels[CACHED_LABELS];
 };
 
 _Static_assert(sizeof(struct heapscope_scopes) == sizeof(struct hs_api_scopes_v1) &&
@@ -128,11 +137,6 @@ uint32_t heapscope_label_name(const char *key, const char *value)
     return hs_scope_names_find_label(key, value);
 }
 
-uint32_t heapscope_label_begin(const char *key, const char *value)
-{
-    return heapscope_scope_enter(hs_scope_names_find_label(key, value));
-}
-
 uint32_t heapscope_scope_depth(void)
 {
     return scopes.depth;
@@ -147,6 +151,22 @@ static HS_COLD uint32_t find_again(struct cached_text *cached, const char *name)
         cached->id = id != 0 ? id : HS_API_SCOPE_OTHER;
         hs_signal_fence();
         cached->text = name;
+    }
+    return id;
+}
+
+/* The same for a label. */
+static HS_COLD uint32_t find_label_again(struct cached_label *cached, const char *key,
+                                         const char *value)
+{
+    uint32_t id = hs_scope_names_find_label(key, value);
+    if (cached && key && value) {
+        cached->key = NULL; /* a signal handler in between finds no label */
+        hs_signal_fence();
+        cached->value = value;
+        cached->id = id != 0 ? id : HS_API_SCOPE_OTHER;
+        hs_signal_fence();
+        cached->key = key;
     }
     return id;
 }
@@ -179,6 +199,21 @@ uint32_t heapscope_scope_begin(const char *name)
         }
     }
     return heapscope_scope_enter(find_again(cached, name));
+}
+
+uint32_t heapscope_label_begin(const char *key, const char *value)
+{
+    struct cached_label *cached = NULL;
+    if (hs_likely(scopes.ids != NULL)) {
+        struct scope_page *page = (struct scope_page *)(void *)scopes.ids;
+        uintptr_t va = (uintptr_t)key + (uintptr_t)value * 5;
+        cached = &page->labels[(va ^ va >> 5) % CACHED_LABELS];
+        if (hs_likely(cached->key == key) && hs_likely(cached->value == value) &&
+            hs_likely(key != NULL) && hs_likely(hs_scope_names_is_label(cached->id, key, value))) {
+            return heapscope_scope_enter(cached->id);
+        }
+    }
+    return heapscope_scope_enter(find_label_again(cached, key, value));
 }
 
 void heapscope_scope_end(void)

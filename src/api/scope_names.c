@@ -194,3 +194,16 @@ bool hs_scope_names_is(uint32_t id, const char *name)
     /* The text of a name that was cut is shorter than the program's. */
     return hs_text_is_same(names->text + names->names[id].text_off, name);
 }
+
+bool hs_scope_names_is_label(uint32_t id, const char *key, const char *value)
+{
+    const struct hs_api_scope_names_v1 *names = hs_load_relaxed(&hs_heap_table.scope_names);
+    HS_ASSERT(names && id < hs_load_relaxed(&names->count));
+    const char *text = names->text + names->names[id].text_off;
+    for (; *key != '\0'; key++, text++) {
+        if (*text != *key) {
+            return false; /* also of a key in which a '=' was replaced */
+        }
+    }
+    return *text == '=' && hs_text_is_same(text + 1, value);
+}

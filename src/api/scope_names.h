@@ -25,3 +25,5 @@ uint32_t hs_scope_names_find_label(const char *key, const char *value);
 
 /* Is this the text of a name? `id`: one that hs_scope_names_find has returned. */
 bool hs_scope_names_is(uint32_t id, const char *name);
+/* Is this the text of a label? `id`: one that hs_scope_names_find_label has returned. */
+bool hs_scope_names_is_label(uint32_t id, const char *key, const char *value);

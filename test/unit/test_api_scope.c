@@ -205,6 +205,39 @@ static void test_labels(void **state)
     assert_int_equal(strlen(text), HEAPSCOPE_SCOPE_NAME_BYTES - 1);
 }
 
+/* The texts at two addresses are compared at each use: the program may change them. */
+static void test_labels_that_change(void **state)
+{
+    (void)state;
+    char key[8] = "a", value[8] = "1";
+    static const struct {
+        const char *key, *value, *text;
+    } rows[] = {
+        { "a", "1", "a=1" },     { "a", "1", "a=1" },     { "a", "2", "a=2" },
+        { "b", "2", "b=2" },     { "b", "21", "b=21" },   { "b", "2", "b=2" },
+        { "b=2", "2", "b_2=2" }, { "b=2", "2", "b_2=2" }, { "b", "", "b=" },
+        { "b", "", "b=" },       { "ba", "", "ba=" },
+    };
+    for (size_t i = 0; i < HS_COUNT_OF(rows); i++) {
+        strcpy(key, rows[i].key);
+        strcpy(value, rows[i].value);
+        heapscope_label_begin(key, value);
+        assert_string_equal(text_of(own()->ids[0]), rows[i].text);
+        heapscope_scope_end();
+    }
+    key[0] = '\0';
+    for (int i = 0; i < 2; i++) {
+        heapscope_label_begin(key, value); /* no key: no name */
+        assert_int_equal(own()->ids[0], 0);
+        heapscope_scope_end();
+    }
+    for (int i = 0; i < 2; i++) {
+        heapscope_label_begin("only a key", NULL);
+        assert_string_equal(text_of(own()->ids[0]), "only a key=");
+        heapscope_scope_end();
+    }
+}
+
 /* A name that is too long ends between characters. */
 static void test_cut_between_characters(void **state)
 {
@@ -336,6 +369,7 @@ int main(void)
         cmocka_unit_test_teardown(test_copied_names, tear_down),
         cmocka_unit_test_teardown(test_what_is_no_name, tear_down),
         cmocka_unit_test_teardown(test_labels, tear_down),
+        cmocka_unit_test_teardown(test_labels_that_change, tear_down),
         cmocka_unit_test_teardown(test_cut_between_characters, tear_down),
         cmocka_unit_test_teardown(test_what_a_client_is_told, tear_down),
         cmocka_unit_test_teardown(test_threads, tear_down),
