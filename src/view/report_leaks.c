@@ -85,12 +85,14 @@ static void write_rows(struct hs_report *report, const struct hs_leaks *leaks,
     }
 }
 
-static void add_group(struct hs_buf *text, const struct group *group, const char *what)
+static void add_group(struct hs_buf *text, const struct group *group, const char *one,
+                      const char *several)
 {
     char size[HS_HUMAN_BYTES];
     if (group->count > 0) {
         hs_buf_printf(text, "%s%u stack%s with %s %s", text->bytes > 0 ? "; " : "", group->count,
-                      group->count == 1 ? "" : "s", hs_human_bytes(size, group->bytes), what);
+                      group->count == 1 ? "" : "s", hs_human_bytes(size, group->bytes),
+                      group->count == 1 ? one : several);
     }
 }
 
@@ -102,8 +104,10 @@ static void write_words(struct hs_report *report, const struct hs_leaks *leaks)
     struct hs_buf text = HS_BUF_INIT;
     count_groups(leaks, groups);
     add_group(&text, &groups[HS_LEAK_REPLACED],
+              "frees old blocks as new ones come, as caches and queues do",
               "free old blocks as new ones come, as caches and queues do");
-    add_group(&text, &groups[HS_LEAK_STOPPED], "do not grow, or no longer");
+    add_group(&text, &groups[HS_LEAK_STOPPED], "does not grow, or no longer",
+              "do not grow, or no longer");
     if (text.bytes > 0) {
         hs_buf_char(&text, '.');
         hs_report_heading(report, "No leaks", "");
