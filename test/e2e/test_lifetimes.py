@@ -361,7 +361,8 @@ def dhat(program, tmp_path):
 
 
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed")
-@pytest.mark.parametrize("name", sorted(COMPUTING))
+# Under valgrind, jq takes half a minute.
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow if name == "jq" else ()) for name in sorted(COMPUTING)])
 def test_lifetimes_are_those_of_dhat(run, target, tmp_path, name):
     program = COMPUTING[name](target)
     blocks, share, all_blocks = dhat(program, tmp_path)
