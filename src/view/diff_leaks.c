@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "profile/model/describe.h"
+#include "profile/model/dump_parts.h"
 #include "util/array.h"
 #include "util/buf.h"
 #include "util/json.h"
@@ -146,6 +147,42 @@ static int match_heaps(struct builder *b, enum side side)
     return b->heaps[side] ? err : -ENOMEM;
 }
 
+static void add_type(struct builder *b, const struct hs_diff_leak *leak, const char *name,
+                     double count)
+{
+    struct hs_diff_leaks *out = b->out;
+    uint32_t name_idx = name_of(b, name);
+    b->err = b->err ? b->err
+                    : hs_array_reserve(&out->types, &out->type_capacity, out->type_count + 1,
+                                       sizeof(out->types[0]));
+    if (b->err == 0) {
+        out->types[out->type_count++] = (struct hs_diff_leak_type){
+            .heap = leak->heap, .node = leak->node, .name = name_idx, .count = count
+        };
+    }
+}
+
+/* Divides a sample by the types of its parts. What no part has is of an unknown type. */
+static void add_types(struct builder *b, enum side side, const struct hs_profile_dump *dump,
+                      const struct hs_profile_sample *sample, const struct hs_diff_leak *leak)
+{
+    const struct hs_profile *p = b->out->profiles[side];
+    enum hs_quantity quantity = hs_views[b->view].quantity;
+    double sign = side == AFTER ? 1 : -1, rest = leak->count;
+    if (quantity != HS_QUANTITY_ALLOC && dump->has_types) {
+        const struct hs_part_range range = hs_dump_parts_of(
+            p, dump, quantity == HS_QUANTITY_PEAK ? HS_PARTS_PEAK : HS_PARTS_LIVE, sample);
+        for (uint64_t i = range.first; i < range.end && b->err == 0; i++) {
+            double count = p->parts[i].amount.count;
+            if (isfinite(count)) {
+                add_type(b, leak, hs_infra_part_type(p, &p->parts[i]), sign * count);
+                rest -= sign * count;
+            }
+        }
+    }
+    add_type(b, leak, HS_INFRA_TYPE_UNKNOWN_NAME, rest);
+}
+
 static void add_dump(struct builder *b, enum side side, uint32_t dump_idx)
 {
     const struct hs_profile *p = b->out->profiles[side];
@@ -168,6 +205,7 @@ static void add_dump(struct builder *b, enum side side, uint32_t dump_idx)
                                        .node = stack_of(b, side, sample->node),
                                        .bytes = sign * amount->bytes,
                                        .count = sign * amount->count };
+            add_types(b, side, dump, sample, &out->leaks[out->leak_count - 1]);
         }
     }
 }
@@ -187,6 +225,20 @@ static void add_up(void *sum, void *item)
     to->count += from->count;
 }
 
+static int compare_types(const void *a, const void *b)
+{
+    const struct hs_diff_leak_type *x = a, *y = b;
+    return x->heap != y->heap   ? (x->heap < y->heap ? -1 : 1)
+           : x->node != y->node ? (x->node < y->node ? -1 : 1)
+                                : (x->name > y->name) - (x->name < y->name);
+}
+
+static void add_up_types(void *sum, void *item)
+{
+    struct hs_diff_leak_type *to = sum;
+    to->count += ((const struct hs_diff_leak_type *)item)->count;
+}
+
 static int compare_sizes(const void *a, const void *b)
 {
     const struct hs_diff_leak *x = a, *y = b;
@@ -199,24 +251,23 @@ static int compare_sizes(const void *a, const void *b)
     return x->node < y->node ? -1 : x->node > y->node;
 }
 
-static void add_list(struct builder *b, uint32_t process, uint32_t heap, size_t first, size_t count)
+static void add_list(struct builder *b, const struct hs_diff_leak_list *list)
 {
     struct hs_diff_leaks *out = b->out;
     b->err = b->err ? b->err
                     : hs_array_reserve(&out->lists, &out->list_capacity, out->list_count + 1,
                                        sizeof(out->lists[0]));
     if (b->err == 0) {
-        out->lists[out->list_count++] = (struct hs_diff_leak_list){
-            .process = process, .heap = heap, .first = (uint32_t)first, .count = (uint32_t)count
-        };
+        out->lists[out->list_count++] = *list;
     }
 }
 
 /* Makes lists of the rows from `first` on: one for each heap, of the rows above the limits. */
-static void make_lists(struct builder *b, uint32_t process, size_t first,
+static void make_lists(struct builder *b, uint32_t process, size_t first, size_t type_first,
                        const struct hs_diff_leak_limits *limits)
 {
     struct hs_diff_leaks *out = b->out;
+    size_t type_count = out->type_count - type_first;
     size_t count = out->leak_count - first, kept = 0;
     if (count == 0) {
         return; /* there may be no array */
@@ -224,6 +275,9 @@ static void make_lists(struct builder *b, uint32_t process, size_t first,
     struct hs_diff_leak *rows = out->leaks + first;
     count = hs_array_merge(rows, count, sizeof(rows[0]), compare_keys, add_up);
     qsort(rows, count, sizeof(rows[0]), compare_sizes);
+    type_count = hs_array_merge(out->types + type_first, type_count, sizeof(out->types[0]),
+                                compare_types, add_up_types);
+    out->type_count = type_first + type_count;
     for (size_t i = 0; i < count;) {
         size_t from = kept;
         uint32_t heap = rows[i].heap;
@@ -232,7 +286,13 @@ static void make_lists(struct builder *b, uint32_t process, size_t first,
                 rows[kept++] = rows[i];
             }
         }
-        add_list(b, process, heap, first + from, kept - from);
+        const struct hs_diff_leak_list list = { .process = process,
+                                                .heap = heap,
+                                                .first = (uint32_t)(first + from),
+                                                .count = (uint32_t)(kept - from),
+                                                .type_first = (uint32_t)type_first,
+                                                .type_count = (uint32_t)type_count };
+        add_list(b, &list);
     }
     out->leak_count = first + kept;
 }
@@ -284,13 +344,14 @@ static void build(struct builder *b, const struct hs_diff_leak_limits *limits)
         pair(b, pairs, false);
     }
     for (uint32_t i = 0; i < after->dump_count && b->err == 0; i++) {
-        size_t first = b->out->leak_count;
+        size_t first = b->out->leak_count, type_first = b->out->type_count;
         add_dump(b, AFTER, after->dumps[i]);
         if (pairs[i] != 0) {
             add_dump(b, BEFORE, before->dumps[pairs[i] - 1]);
         }
         if (b->err == 0) {
-            make_lists(b, b->out->profiles[AFTER]->dumps[after->dumps[i]].process, first, limits);
+            make_lists(b, b->out->profiles[AFTER]->dumps[after->dumps[i]].process, first,
+                       type_first, limits);
         }
     }
     free(pairs);
@@ -340,6 +401,7 @@ void hs_diff_leaks_deinit(struct hs_diff_leaks *leaks)
     }
     free(leaks->texts);
     free(leaks->leaks);
+    free(leaks->types);
     free(leaks->lists);
     free(leaks->nodes);
     free(leaks->name_offs);
@@ -355,6 +417,37 @@ void hs_diff_leaks_write_name(const struct hs_diff_leaks *leaks, size_t list, st
                   hs_infra_heap_name(&leaks->names, l->heap));
 }
 
+static const char *text_at(const struct hs_diff_leaks *leaks, uint32_t name)
+{
+    return hs_buf_text(leaks->texts) + leaks->name_offs[name];
+}
+
+/* Writes how many more objects of each type a stack has. */
+static void write_types(struct hs_json *json, const struct hs_diff_leaks *leaks,
+                        const struct hs_diff_leak_list *list, const struct hs_diff_leak *leak)
+{
+    const struct hs_diff_leak_type *types = leaks->types + list->type_first;
+    size_t at = 0, end = list->type_count;
+    while (at < end) { /* the first one that is not before the stack's */
+        size_t middle = at + (end - at) / 2;
+        const struct hs_diff_leak_type *type = &types[middle];
+        bool is_before =
+            type->heap != leak->heap ? type->heap < leak->heap : type->node < leak->node;
+        at = is_before ? middle + 1 : at;
+        end = is_before ? end : middle;
+    }
+    hs_json_key(json, "count_by_type");
+    hs_json_open_inline(json, '{');
+    for (; at < list->type_count && types[at].heap == leak->heap && types[at].node == leak->node;
+         at++) {
+        double count = round(types[at].count);
+        if (count > 0) {
+            hs_json_kv_double(json, text_at(leaks, types[at].name), count);
+        }
+    }
+    hs_json_close(json, '}');
+}
+
 int hs_diff_leaks_write(const struct hs_diff_leaks *leaks, size_t list, struct hs_buf *buf)
 {
     const struct hs_diff_leak_list *l = &leaks->lists[list];
@@ -366,15 +459,11 @@ int hs_diff_leaks_write(const struct hs_diff_leaks *leaks, size_t list, struct h
         hs_json_open(&json, '{');
         hs_json_kv_double(&json, "count", round(leak->count));
         hs_json_kv_double(&json, "size", round(leak->bytes));
-        hs_json_key(&json, "count_by_type");
-        hs_json_open_inline(&json, '{');
-        hs_json_kv_double(&json, HS_INFRA_TYPE_UNKNOWN_NAME, round(leak->count));
-        hs_json_close(&json, '}');
+        write_types(&json, leaks, l, leak);
         hs_json_key(&json, "stackframes");
         hs_json_open(&json, '[');
         for (uint32_t n = leak->node; n != HS_NODE_NONE; n = leaks->nodes[n].parent) {
-            hs_json_string(&json,
-                           hs_buf_text(leaks->texts) + leaks->name_offs[leaks->nodes[n].name]);
+            hs_json_string(&json, text_at(leaks, leaks->nodes[n].name));
         }
         hs_json_close(&json, ']');
         hs_json_close(&json, '}');

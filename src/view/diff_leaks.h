@@ -9,6 +9,9 @@
  * files, with one that has its name; without one, all that it has is new. Stacks are the same when
  * the names of their frames are; a frame without a name is its module's file name and the offset.
  *
+ * Types are those of the parts of what lives, or lived at the peak. A stack is listed with the
+ * types of which there are more objects than before; of what was allocated they are not known.
+ *
  * Ensures   the file names of all lists differ.
  * Threads   one user.
  * Fails     -ENOMEM, -EOVERFLOW.
@@ -30,10 +33,19 @@ struct hs_diff_leak {
     double bytes, count;
 };
 
+/* What of a stack is of one type. */
+struct hs_diff_leak_type {
+    uint32_t heap, node; /* as in hs_diff_leak */
+    uint32_t name;       /* in texts; of an unknown one HS_INFRA_TYPE_UNKNOWN_NAME */
+    double count;
+};
+
 /* One heap of one process. */
 struct hs_diff_leak_list {
     uint32_t process, heap; /* indices in the profile after */
     uint32_t first, count;  /* in leaks; the largest first */
+    /* in types; by heap, node and name: those of all stacks of the process */
+    uint32_t type_first, type_count;
 };
 
 struct hs_diff_leak_node {
@@ -46,6 +58,8 @@ struct hs_diff_leaks {
     struct hs_infra_names names; /* of the profile after */
     struct hs_diff_leak *leaks;
     size_t leak_count, leak_capacity;
+    struct hs_diff_leak_type *types;
+    size_t type_count, type_capacity;
     struct hs_diff_leak_list *lists;
     size_t list_count, list_capacity;
     struct hs_intern node_ids, name_ids;

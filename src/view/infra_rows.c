@@ -21,6 +21,15 @@ const struct hs_amount *hs_infra_amount(const struct hs_profile_sample *sample, 
                                            : &sample->peak;
 }
 
+const char *hs_infra_part_type(const struct hs_profile *p, const struct hs_profile_part *part)
+{
+    const char *name = hs_profile_string(p, part->type);
+    return part->is_others ? HS_INFRA_TYPE_OTHERS_NAME
+           : part->type == 0 || strcmp(name, HS_PART_NOT_READ_NAME) == 0
+               ? HS_INFRA_TYPE_UNKNOWN_NAME
+               : name;
+}
+
 static int compare_rows(const void *a, const void *b)
 {
     const struct hs_infra_row *x = a, *y = b;
@@ -82,8 +91,7 @@ static void add_parts(struct hs_infra_rows *rows, struct hs_infra_maps *maps,
         if (!has_figure(&part->amount) || (part->type == 0 && !part->is_others)) {
             continue;
         }
-        row.type = hs_infra_type(maps, part->is_others ? HS_INFRA_TYPE_OTHERS_NAME
-                                                       : hs_profile_string(p, part->type));
+        row.type = hs_infra_type(maps, hs_infra_part_type(p, part));
         row.bytes = part->amount.bytes;
         row.count = part->amount.count;
         add(rows, maps, &row);

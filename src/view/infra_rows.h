@@ -34,6 +34,9 @@ struct hs_infra_rows {
 /* The figures that the view shows. */
 const struct hs_amount *hs_infra_amount(const struct hs_profile_sample *sample, enum hs_view view);
 
+/* The name of a part's type. That of a block whose memory was not read is unknown. */
+const char *hs_infra_part_type(const struct hs_profile *p, const struct hs_profile_part *part);
+
 /* Collects the rows of a dump in place of those that were there. */
 void hs_infra_rows_collect(struct hs_infra_rows *rows, struct hs_infra_maps *maps,
                            const struct hs_profile_dump *dump, enum hs_view view);

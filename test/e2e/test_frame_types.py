@@ -1,12 +1,16 @@
 """Types of blocks by the frames of their stacks: storage of containers and objects of smart pointers."""
 
+import json
 import shutil
 import subprocess
 
+import infra_checker
+import pprof_file
 import pytest
 from compiling import ROOT
 from conftest import clean_env
 from test_report_types import Running, snapshot, types_of
+from waiting import wait_until
 
 COUNT = 100
 NODES = {
@@ -97,3 +101,54 @@ def test_given_types(dist, heapscope, tmp_path, compiler, flags, standard):
 def test_given_types_without_heapscope(tmp_path):
     program = compiled("g++", tmp_path / "given", "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover", "given_types")
     subprocess.run([program, "3"], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=clean_env(ASAN_OPTIONS="detect_leaks=0:allocator_may_return_null=1"))
+
+
+def test_every_view(dist, heapscope, root, tmp_path):
+    """What reads a file finds the same types: exports, the comparison of files, equal blocks, and each block by itself."""
+    program = compiled("g++", tmp_path / "containers", "-O2 -g")
+    files = []
+    for count in (COUNT, 3 * COUNT):
+        it = Running(dist, tmp_path / "run.pftrace", [program, count])
+        contents = tmp_path / f"contents of {count}"
+        files.append(snapshot(heapscope, it.pid, tmp_path / f"{count}.pftrace", "--output-contents-dir", contents))
+        tagged = tmp_path / f"tagged {count}.pb.gz"
+        wait_until(lambda: heapscope("snapshot", "--with-tags", "-p", it.pid, "-o", tagged).returncode == 0)
+        assert it.end() == 0
+    known = {name: 3 * count for name, count in (NODES | MADE).items()}
+
+    def done(*arguments):
+        result = heapscope(*arguments)
+        assert result.returncode == 0, result.stderr
+        return result.stdout
+
+    done("export", "-q", "-o", tmp_path / "x.memory-infra.json", files[1])
+    ((_, _, heaps),) = next(iter(infra_checker.read(tmp_path / "x.memory-infra.json").processes.values())).dumps
+    rows = [(row["type"], row["count"]) for row in heaps["malloc"]]
+    assert added(rows).items() >= known.items() and "(not read)" not in added(rows)
+    done("export", "--labels", "type", "-o", tmp_path / "x.pb.gz", files[1])
+    done("export", "--with-tags", "-o", tmp_path / "tags.pb.gz", files[1])
+    for file in (tmp_path / "x.pb.gz", tmp_path / "tags.pb.gz", tagged):
+        names, samples = pprof_file.read(root, file)
+        column = names.index("inuse_objects")
+        assert added((sample.labels.get("type"), sample.values[column]) for sample in samples).items() >= known.items()
+    changes = json.loads(done("diff", "--by", "type", "--json", *files))
+    assert {row["type"]: (row["objects_before"], row["objects_after"]) for row in changes["parts"]}.items() >= {
+        name: (count // 3, count) for name, count in known.items()}.items()
+    found = json.loads(done("dupes", files[1], "--contents-dir", contents, "--json", "--min-bytes", 0, "--top", 1000))
+    widgets, = (row for row in found["dupe_types"] if row["type"] == "goods::Widget[]")
+    assert widgets["copies"] == 3 * COUNT
+    sql = done("query", "--format", "csv", files[1], "SELECT count(*) FROM heapscope_blocks WHERE type_name = 'goods::Widget[]'")
+    assert int(sql.splitlines()[1]) == 3 * COUNT
+    done("diff", "-f", "leaks-json", "--threshold", 1, "-o", tmp_path / "leaks", *files)
+    leaks = [leak for file in (tmp_path / "leaks").iterdir() for leak in json.loads(file.read_text())]
+    assert all(sum(leak["count_by_type"].values()) == leak["count"] for leak in leaks)
+    assert added(pair for leak in leaks for pair in leak["count_by_type"].items()).items() >= {
+        name: count - count // 3 for name, count in known.items()}.items()
+
+
+def added(pairs):
+    """The sum of each name's numbers."""
+    sums = {}
+    for name, number in pairs:
+        sums[name] = sums.get(name, 0) + number
+    return sums

@@ -8,13 +8,16 @@ NAMES = ["main", "fill", "parse", "other"]
 STACKS = {"main": 11, "fill": 12, "parse": 13, "other": 14}  # ids; fill is below main, parse below fill
 
 
-def dump(pid, us, rows, heap="malloc"):
-    strings = [{"id": i + 1, "string": name} for i, name in enumerate(NAMES)]
+def dump(pid, us, rows, heap="malloc", types=None):
+    """rows: (function, objects, bytes); types: the name of each row's type."""
+    types = types or ["[unknown]"] * len(rows)
+    kinds = ["[unknown]", "Node", "Text"]
+    strings = [{"id": i + 1, "string": name} for i, name in enumerate(NAMES + kinds)]
     nodes = [{"id": 11, "name_sid": 1}, {"id": 12, "name_sid": 2, "parent": 11}, {"id": 13, "name_sid": 3, "parent": 12},
              {"id": 14, "name_sid": 4}]
-    columns = {"counts": [count for _, count, _ in rows], "sizes": [size for _, _, size in rows], "types": [0] * len(rows),
+    columns = {"counts": [count for _, count, _ in rows], "sizes": [size for _, _, size in rows], "types": [kinds.index(name) for name in types],
                "nodes": [STACKS[name] for name, _, _ in rows]}
-    heaps = {"version": 1, "maps": {"strings": strings, "nodes": nodes, "types": [{"id": 0, "name_sid": 1}]},
+    heaps = {"version": 1, "maps": {"strings": strings, "nodes": nodes, "types": [{"id": i, "name_sid": len(NAMES) + i + 1} for i in range(len(kinds))]},
              "allocators": {heap: columns}}
     return {"ph": "v", "pid": pid, "tid": pid, "ts": us, "name": "periodic_interval", "id": hex(us),
             "args": {"dumps": {"level_of_detail": "detailed", "heaps_v2": heaps}}}
@@ -56,6 +59,17 @@ def test_values_of_each_stack(trace, leaks):
         {"count": 1190, "size": 50000, "count_by_type": {"[unknown]": 1190}, "stackframes": ["fill", "main"]},
         {"count": 2000, "size": 40000, "count_by_type": {"[unknown]": 2000}, "stackframes": ["parse", "fill", "main"]},
         {"count": 2000, "size": 4000, "count_by_type": {"[unknown]": 2000}, "stackframes": ["main"]},
+    ]}
+
+
+def test_types(trace, leaks):
+    """The types of which there is more; a row for each type of a stack is one stack."""
+    before = trace("a.json", dump(7, 5, [("main", 10, 100), ("main", 50, 500), ("fill", 9, 9)], types=["Node", "Text", "[unknown]"]))
+    after = trace("b.json", dump(7, 5, [("main", 3010, 3100), ("main", 40, 400), ("main", 77, 7), ("fill", 2000, 2000), ("fill", 3000, 3000)],
+                                 types=["Node", "Text", "[unknown]", "Text", "Node"]))
+    assert leaks(before, after) == {"process_7_malloc-leaks.json": [
+        {"count": 4991, "size": 4991, "count_by_type": {"Node": 3000, "Text": 2000}, "stackframes": ["fill", "main"]},
+        {"count": 3067, "size": 2907, "count_by_type": {"[unknown]": 77, "Node": 3000}, "stackframes": ["main"]},
     ]}
 
 

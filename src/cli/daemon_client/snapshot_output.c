@@ -12,6 +12,7 @@
 #include "cli/cmd.h"
 #include "cli/message.h"
 #include "cli/progress.h"
+#include "profile/model/frame_types.h"
 #include "profile/model/symbolize.h"
 #include "profile/read/load.h"
 #include "session/trace_names.h"
@@ -44,7 +45,8 @@ static int write_pprof(struct hs_profile *profile, const struct hs_snapshot_outp
     if (output->is_symbolizing) {
         hs_profile_symbolize(profile, &options, NULL);
     }
-    return hs_pprof_write(profile, &select, &pprof, out);
+    int r = hs_frame_types_apply(profile);
+    return r < 0 ? r : hs_pprof_write(profile, &select, &pprof, out);
 }
 
 static int add_to_buf(void *ctx, const void *data, size_t bytes)

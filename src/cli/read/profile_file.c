@@ -69,7 +69,7 @@ static int symbolize(struct hs_profile *profile, const struct hs_symbol_env *env
 
 /* Names that were not found during recording are not searched again: only a file without any name
  * was recorded without names. Folders in the environment change that. */
-static void add_names(struct hs_profile *profile, const char *name)
+static void add_names_and_types(struct hs_profile *profile, const char *name)
 {
     struct hs_symbol_env env;
     hs_symbol_env_read(&env);
@@ -77,6 +77,11 @@ static void add_names(struct hs_profile *profile, const char *name)
     hs_symbol_env_deinit(&env);
     if (r < 0) {
         hs_message("%s: cannot look up function names: %s", name, strerror(-r));
+    }
+    /* By the names of frames. */
+    r = hs_frame_types_apply(profile);
+    if (r < 0) {
+        hs_message("%s: cannot look up types: %s", name, strerror(-r));
     }
 }
 
@@ -186,11 +191,7 @@ int hs_profile_file_load(const char *path, struct hs_profile **ret_profile)
     if (r != 0) {
         return hs_profile_file_fail(path, r, &report);
     }
-    add_names(*ret_profile, name_of(path));
-    r = hs_frame_types_apply(*ret_profile);
-    if (r < 0) {
-        hs_message("%s: cannot look up types: %s", name_of(path), strerror(-r));
-    }
+    add_names_and_types(*ret_profile, name_of(path));
     return 0;
 }
 
@@ -366,7 +367,7 @@ static int open_selected(const char *path, const struct hs_select_spec *select, 
         hs_profile_free(profile);
         return status;
     }
-    add_names(profile, name_of(path));
+    add_names_and_types(profile, name_of(path));
     *ret_profile = profile;
     return 0;
 }

@@ -137,7 +137,7 @@ static int type_part(struct typing *typing, bool has_types, struct hs_profile_pa
 }
 
 /* The types of a dump whose memory was not read are those of frames, if there are any. */
-static int type_dump(struct typing *typing, struct hs_profile_dump *dump)
+static int type_parts(struct typing *typing, struct hs_profile_dump *dump)
 {
     struct hs_profile *p = typing->profile;
     bool is_found = false;
@@ -152,6 +152,28 @@ static int type_dump(struct typing *typing, struct hs_profile_dump *dump)
     return r;
 }
 
+/* Blocks have the types that their parts have. */
+static int type_blocks(struct typing *typing, const struct hs_profile_dump *dump)
+{
+    struct hs_profile *p = typing->profile;
+    int r = 0;
+    for (uint64_t i = 0; i < dump->blocks_n && r == 0; i++) {
+        struct hs_profile_block *block = &p->blocks[dump->block_first + i];
+        struct node_type by_stack = { 0 };
+        r = find_type(typing, block->node, &by_stack);
+        if (r == 0 && has_precedence(p, &by_stack, block->type)) {
+            block->type = by_stack.type;
+        }
+    }
+    return r;
+}
+
+static int type_dump(struct typing *typing, struct hs_profile_dump *dump)
+{
+    int r = dump->has_parts ? type_parts(typing, dump) : 0;
+    return r == 0 && dump->has_blocks ? type_blocks(typing, dump) : r;
+}
+
 /* The names of types that are in the profile already. */
 static int list_known(struct typing *typing)
 {
@@ -160,6 +182,11 @@ static int list_known(struct typing *typing)
     int r = 0;
     for (uint64_t i = 0; i < p->part_count && r == 0; i++) {
         uint32_t type = p->parts[i].type;
+        r = type != 0 && type != last ? put_name(typing, hs_profile_string(p, type), type, &id) : 0;
+        last = type;
+    }
+    for (uint64_t i = 0; i < p->block_count && r == 0; i++) {
+        uint32_t type = p->blocks[i].type;
         r = type != 0 && type != last ? put_name(typing, hs_profile_string(p, type), type, &id) : 0;
         last = type;
     }
@@ -173,7 +200,7 @@ int hs_frame_types_apply(struct hs_profile *profile)
     int r = typing.of_node ? list_known(&typing) : -ENOMEM;
     for (uint32_t d = 0; d < profile->dump_count && r == 0; d++) {
         struct hs_profile_dump *dump = &profile->dumps[d];
-        r = dump->has_parts && !dump->is_without_types ? type_dump(&typing, dump) : 0;
+        r = !dump->is_without_types ? type_dump(&typing, dump) : 0;
     }
     hs_intern_deinit(&typing.names.ids);
     free(typing.name_ids);

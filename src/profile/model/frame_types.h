@@ -7,11 +7,12 @@
  *
  * Requires  names of frames are in the profile.
  * Threads   one.
- * Fails     -ENOMEM; some parts may have no such type then.
+ * Fails     -ENOMEM; some parts and blocks may have no such type then.
  */
 #pragma once
 
 #include "profile/model/profile.h"
 
-/* Fills in the types of parts. Does nothing in dumps whose recording left types out. */
+/* Fills in the types of parts and of listed blocks. Does nothing in dumps whose recording left
+ * types out. */
 int hs_frame_types_apply(struct hs_profile *profile);
