@@ -2,8 +2,8 @@
  * Fuzz target: a region whose bytes are the input, as a hostile target could write it.
  *
  * The input starts with a list of patches (offset, 8 bytes) to a small valid region, so that few
- * bytes reach deep code. The last offsets are those of the scopes, which lie further back. The
- * rest overwrites the file from its header on. The target reads the
+ * bytes reach deep code. The last offsets are those of the scopes and of the types, which lie
+ * further back. The rest overwrites the file from its header on. The target reads the
  * region in both ways: as that of a running process (with a cut) and as that of a dead one.
  */
 #include <math.h>
@@ -22,26 +22,47 @@
 #define PATCHES_MAX    64U
 #define LIFETIME_WORDS 0xfc00U /* offsets from here on, in words, are those of lifetimes */
 #define SCOPE_WORDS    0xff80U /* offsets from here on, in words, are those of the scopes */
+#define TYPE_WORDS  0xff00U /* and these of the types */
 #define OWNED_BYTES    (UINT64_C(1) << 30)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* A reader that follows the parents comes to an end, and may show each name as it is. */
-static void check_scopes(const struct hs_snapshot *snap)
+/* May a reader show the name as it is? */
+static void check_name(const char *name)
 {
-    for (uint32_t i = 0; i < snap->scope_count; i++) {
-        const struct hs_snap_scope *scope = &snap->scopes[i];
-        size_t bytes = strlen(scope->name), off = 0;
-        if ((scope->parent >= i && scope->parent != 0) || bytes >= 3 * HS_SCOPE_NAME_BYTES) {
+    size_t bytes = strlen(name), off = 0;
+    if (bytes >= 3 * HS_SCOPE_NAME_BYTES) {
+        abort();
+    }
+    while (off < bytes) {
+        uint32_t character;
+        size_t taken = hs_utf8_next(name + off, bytes - off, &character);
+        if (character < ' ' || (character == 0xfffd && taken == 1)) {
             abort();
         }
-        while (off < bytes) {
-            uint32_t character;
-            size_t taken = hs_utf8_next(scope->name + off, bytes - off, &character);
-            if (character < ' ' || (character == 0xfffd && taken == 1)) {
+        off += taken;
+    }
+}
+
+/* Each type that a part has is named, once. */
+static void check_types(const struct hs_snapshot *snap)
+{
+    for (uint32_t i = 0; i < snap->type_count; i++) {
+        if (i > 0 && snap->types[i - 1].id >= snap->types[i].id) {
+            abort();
+        }
+        check_name(snap->types[i].name);
+    }
+    for (unsigned view = 0; view < HS_PART_VIEWS; view++) {
+        for (size_t i = 0; i < snap->part_count[view]; i++) {
+            uint16_t id = snap->parts[view][i].key.type_id;
+            bool is_named = id == 0 || id == HS_PART_OTHERS;
+            for (uint32_t k = 0; k < snap->type_count; k++) {
+                is_named |= snap->types[k].id == id;
+            }
+            if (!is_named) {
                 abort();
             }
-            off += taken;
         }
     }
 }
@@ -69,6 +90,18 @@ static void check_lifetimes(const struct hs_snapshot *snap)
     }
 }
 
+/* A reader that follows the parents comes to an end. */
+static void check_scopes(const struct hs_snapshot *snap)
+{
+    for (uint32_t i = 0; i < snap->scope_count; i++) {
+        const struct hs_snap_scope *scope = &snap->scopes[i];
+        if (scope->parent >= i && scope->parent != 0) {
+            abort();
+        }
+        check_name(scope->name);
+    }
+}
+
 static void check(const struct hs_snapshot *snap)
 {
     for (size_t i = 0; i < snap->block_count; i++) {
@@ -93,6 +126,7 @@ static void check(const struct hs_snapshot *snap)
     }
     check_scopes(snap);
     check_lifetimes(snap);
+    check_types(snap);
     for (uint32_t i = 0; i < snap->frame_count; i++) {
         if (snap->frames[i].module_id >= snap->module_count) {
             abort();
@@ -162,6 +196,7 @@ static void patch(struct region_writer *w, const uint8_t *data, size_t size)
 {
     const uint64_t scopes_off = w->header->sections[HS_SECTION_SCOPES].file_off;
     const uint64_t lifetimes_off = w->header->lifetimes.file_off;
+    const uint64_t types_off = w->header->sections[HS_SECTION_TYPES].file_off;
     size_t n = size > 0 ? data[0] % PATCHES_MAX : 0, at = 1;
     for (size_t i = 0; i < n && at + 10 <= size; i++, at += 10) {
         uint64_t word = (uint64_t)data[at] | (uint64_t)data[at + 1] << 8, off = word * 8;
@@ -169,6 +204,8 @@ static void patch(struct region_writer *w, const uint8_t *data, size_t size)
             off = scopes_off + (word - SCOPE_WORDS) * 8;
         } else if (word >= LIFETIME_WORDS) {
             off = lifetimes_off + (word - LIFETIME_WORDS) * 8;
+        } else if (word >= TYPE_WORDS) {
+            off = types_off + (word - TYPE_WORDS) * 8;
         }
         memcpy(w->base + off % (w->file_bytes - 8), data + at + 2, 8);
     }
@@ -196,6 +233,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint32_t scope = region_writer_scope(&w, "outer", 0);
     struct hs_stack_v1 *scoped = region_writer_at(&w, HS_SECTION_STACKS, stack);
     scoped->scope_id = region_writer_scope(&w, "tenant=a", scope);
+    w.header->sections[HS_SECTION_TYPES].count = HS_TYPE_OTHER + 1;
+    struct hs_stack_v1 *typed = region_writer_at(&w, HS_SECTION_STACKS, stack + 1);
+    typed->type_id = region_writer_type(&w, "Node");
     patch(&w, data, size);
     capture(&w, false);
     capture(&w, true);

@@ -56,6 +56,11 @@ HEAPSCOPE_API uint32_t heapscope_heap_register(heapscope_heap *heap);
 /* `id` is the block's address, or any number that no live block of the heap has. True: it was
  * recorded. */
 HEAPSCOPE_API bool heapscope_report_alloc(uint32_t heap, uint64_t id, uint64_t size_bytes);
+/* The same for a block of this type: a name in UTF-8, of which 255 bytes count, copied if the block
+ * is recorded. NULL or "": no type is given. Of more than 32,764 names in a process the rest are
+ * recorded as "(other)". */
+HEAPSCOPE_API bool heapscope_report_alloc_of(uint32_t heap, uint64_t id, uint64_t size_bytes,
+                                             const char *type);
 /* For programs that choose samples themselves: the sample stands for `weight_bytes`. */
 HEAPSCOPE_API bool heapscope_report_sample(uint32_t heap, uint64_t id, uint64_t weight_bytes);
 /* For every block, before its id may be used again. */

@@ -77,6 +77,11 @@ class heap
     {
         return heapscope_report_alloc(id_, reinterpret_cast<std::uintptr_t>(block), size_bytes);
     }
+    bool report_alloc(const void *block, std::size_t size_bytes, const char *type) const noexcept
+    {
+        return heapscope_report_alloc_of(id_, reinterpret_cast<std::uintptr_t>(block), size_bytes,
+                                         type);
+    }
     bool report_sample(const void *block, std::size_t weight_bytes) const noexcept
     {
         return heapscope_report_sample(id_, reinterpret_cast<std::uintptr_t>(block), weight_bytes);

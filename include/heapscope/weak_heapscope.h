@@ -18,6 +18,9 @@ HEAPSCOPE_WEAK_CALL(int, heapscope_heap_set_callbacks,
 HEAPSCOPE_WEAK_CALL(uint32_t, heapscope_heap_register, (heapscope_heap * heap), (heap), 0)
 HEAPSCOPE_WEAK_CALL(bool, heapscope_report_alloc, (uint32_t heap, uint64_t id, uint64_t size_bytes),
                     (heap, id, size_bytes), false)
+HEAPSCOPE_WEAK_CALL(bool, heapscope_report_alloc_of,
+                    (uint32_t heap, uint64_t id, uint64_t size_bytes, const char *type),
+                    (heap, id, size_bytes, type), false)
 HEAPSCOPE_WEAK_CALL(bool, heapscope_report_sample,
                     (uint32_t heap, uint64_t id, uint64_t weight_bytes), (heap, id, weight_bytes),
                     false)
@@ -60,6 +63,7 @@ HEAPSCOPE_WEAK_CALL(uint32_t, heapscope_scope_enter, (uint32_t name_id), (name_i
 #define heapscope_heap_set_callbacks heapscope_weak_heapscope_heap_set_callbacks
 #define heapscope_heap_register      heapscope_weak_heapscope_heap_register
 #define heapscope_report_alloc       heapscope_weak_heapscope_report_alloc
+#define heapscope_report_alloc_of    heapscope_weak_heapscope_report_alloc_of
 #define heapscope_report_sample      heapscope_weak_heapscope_report_sample
 #define heapscope_report_free        heapscope_weak_heapscope_report_free
 #define heapscope_poll               heapscope_weak_heapscope_poll

@@ -9,6 +9,8 @@
 #include <heapscope/heap_profile.h>
 #include <heapscope/heapscope.h>
 
+#include <stddef.h>
+
 #include "api/heap_table.h"
 
 /* The generation of settings, plus 1, at which the client was asked for a heap's name. It is not
@@ -35,6 +37,24 @@ static HS_COLD bool report_alloc_of_new(uint32_t heap, uint64_t id, uint64_t siz
     const struct hs_api_calls_v1 *calls = hs_heap_table_calls();
     uint32_t name = name_of_new(calls, heap);
     return name != 0 && calls->report_alloc(name, id, size_bytes);
+}
+
+/* All of a report with a type but the first test. It is not inlined, so that the test has no
+ * instruction for it. A client that takes no types gets the report without one. */
+static __attribute__((noinline)) bool report_typed(uint32_t heap, uint64_t id, uint64_t size_bytes,
+                                                   const char *type)
+{
+    const struct hs_api_calls_v1 *calls = hs_heap_table_calls();
+    uint32_t name = hs_heap_table_client_heap(heap);
+    name = hs_likely(calls && name != 0) ? name : name_of_new(calls, heap);
+    if (hs_unlikely(name == 0)) {
+        return false;
+    }
+    if (hs_unlikely(calls->bytes <= offsetof(struct hs_api_calls_v1, report_alloc_of) ||
+                    !calls->report_alloc_of)) {
+        return calls->report_alloc(name, id, size_bytes);
+    }
+    return calls->report_alloc_of(name, id, size_bytes, type);
 }
 
 static HS_COLD bool report_sample_of_new(uint32_t heap, uint64_t id, uint64_t weight_bytes)
@@ -70,6 +90,14 @@ bool heapscope_report_alloc(uint32_t heap, uint64_t id, uint64_t size_bytes)
         return report_alloc_of_new(heap, id, size_bytes);
     }
     return calls->report_alloc(name, id, size_bytes);
+}
+
+bool heapscope_report_alloc_of(uint32_t heap, uint64_t id, uint64_t size_bytes, const char *type)
+{
+    if (hs_likely(hs_heap_table_is_quiet())) {
+        return false;
+    }
+    return report_typed(heap, id, size_bytes, type);
 }
 
 bool heapscope_report_sample(uint32_t heap, uint64_t id, uint64_t weight_bytes)

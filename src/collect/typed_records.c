@@ -204,7 +204,7 @@ static int keep(const struct hs_live_records *records, const struct found *found
             now.hash != unread->hash) {
             continue;
         }
-        bool has_type = block->type_idx > 0 && block->type_idx < HS_PART_NOT_READ;
+        bool has_type = block->type_idx > 0 && block->type_idx < HS_PART_GIVEN;
         view->block_hashes[unread->record] = unread->hash;
         view->type_ids[unread->record] = has_type ? (uint16_t)block->type_idx : 0;
         view->looks[unread->record] = unread->is_young ? HS_TYPE_LOOK_YOUNG : HS_TYPE_LOOK_LAST;

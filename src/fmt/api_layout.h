@@ -78,6 +78,8 @@ struct hs_api_bind_v1 {
 
 /* `heap` is hs_api_heap_v1.client_heap. */
 typedef bool hs_api_report_fn(uint32_t heap, uint64_t id, uint64_t size_bytes);
+/* `type`: the name of the block's type, read during the call; NULL or "": none is given. */
+typedef bool hs_api_report_of_fn(uint32_t heap, uint64_t id, uint64_t size_bytes, const char *type);
 typedef void hs_api_free_fn(uint32_t heap, uint64_t id);
 typedef void hs_api_poll_fn(void);
 typedef int hs_api_snapshot_fn(const char *name);
@@ -102,6 +104,8 @@ struct hs_api_calls_v1 {
     hs_api_bind_fn *bind;
     /* Not there in older clients, whose `bytes` end before it. */
     hs_api_note_scopes_fn *note_scopes;
+    /* Not there in older clients, either. */
+    hs_api_report_of_fn *report_alloc_of;
 };
 
 struct hs_api_v1 {

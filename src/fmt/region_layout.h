@@ -291,7 +291,11 @@ struct hs_heap_v2 {
 
 /* The scope of samples whose scopes could not be stored: its element is empty. */
 #define HS_SCOPE_OTHER 1U
-/* The longest name of a scope, with the NUL. */
+/* The type of samples whose types could not be stored: its element is empty. */
+#define HS_TYPE_OTHER 1U
+/* Elements of TYPES, at most. */
+#define HS_TYPES_MAX 32766U
+/* The longest name of a scope or a type, with the NUL. */
 #define HS_SCOPE_NAME_BYTES 256U
 
 /* A name of a type or a scope. Entry 0 is unused. A label is a scope whose name contains a '=': its
@@ -396,7 +400,7 @@ struct hs_stack_v1 {
     uint16_t frame_count;
     uint8_t heap_id;
     uint8_t end;      /* enum hs_stack_end */
-    uint32_t type_id; /* 0: unknown */
+    uint32_t type_id; /* in TYPES: the program gave it; 0: it did not */
     /* Id + 1 of the innermost frame whose caller was found by following a frame pointer, for lack
      * of unwind information. The frame may have no frame pointer, and then other frames are
      * missing. 0: there is none, or the client is an older one. */

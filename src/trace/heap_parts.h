@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,8 @@ enum hs_part_view {
 
 /* In place of a thread, type, scope or age: of all that have no part of their own. */
 #define HS_PART_OTHERS 0xffffU
+/* The first type that was given by the program; those below were found in memory. */
+#define HS_PART_GIVEN 0x8000U
 /* In place of a type: of blocks whose memory was not read. */
 #define HS_PART_NOT_READ      0xfffeU
 #define HS_PART_NOT_READ_NAME "(not read)"
@@ -46,6 +49,12 @@ static inline uint16_t hs_age_class(uint64_t age_ms)
         age_class--;
     }
     return (uint16_t)age_class;
+}
+
+/* Was this type given by the program? */
+static inline bool hs_part_type_is_given(uint32_t type_id)
+{
+    return type_id >= HS_PART_GIVEN && type_id < HS_PART_NOT_READ;
 }
 
 /* What a part is of. */

@@ -46,6 +46,16 @@ static bool client_report_alloc(uint32_t name, uint64_t id, uint64_t size_bytes)
     return true;
 }
 
+static const char *client_type; /* of the last report that has one */
+
+static bool client_report_alloc_of(uint32_t name, uint64_t id, uint64_t size_bytes,
+                                   const char *type)
+{
+    client_type = type;
+    client_note(CLIENT_ALLOC, name, id, size_bytes);
+    return true;
+}
+
 static bool client_report_sample(uint32_t name, uint64_t id, uint64_t size_bytes)
 {
     client_note(CLIENT_SAMPLE, name, id, size_bytes);
@@ -105,7 +115,8 @@ static int client_get_stats(struct hs_api_stats_v1 *global, struct hs_api_stats_
     return client_answer;
 }
 
-static const struct hs_api_calls_v1 client_calls = {
+/* A test can make it that of an older client. */
+static struct hs_api_calls_v1 client_calls = {
     .version = HS_API_VERSION,
     .bytes = sizeof(client_calls),
     .report_alloc = client_report_alloc,
@@ -114,6 +125,7 @@ static const struct hs_api_calls_v1 client_calls = {
     .poll = client_poll,
     .take_snapshot = client_take_snapshot,
     .get_stats = client_get_stats,
+    .report_alloc_of = client_report_alloc_of,
 };
 
 /* A client appears, as when one is attached. `records`: a session records every heap. */

@@ -120,6 +120,15 @@ uint8_t region_writer_heap(struct region_writer *w, const char *name, uint32_t f
     return (uint8_t)id;
 }
 
+uint32_t region_writer_type(struct region_writer *w, const char *name)
+{
+    uint32_t id = take(w, HS_SECTION_TYPES, 1);
+    struct hs_name_v2 *type = region_writer_at(w, HS_SECTION_TYPES, id);
+    type->name_off = region_writer_text(w, name);
+    hs_store_release(&type->hash, 1);
+    return id;
+}
+
 uint32_t region_writer_scope(struct region_writer *w, const char *name, uint32_t parent)
 {
     uint32_t id = take(w, HS_SECTION_SCOPES, 1);

@@ -37,7 +37,8 @@ int region_writer_dup(const struct region_writer *w);
 void *region_writer_at(const struct region_writer *w, enum hs_section_id id, uint64_t idx);
 uint32_t region_writer_text(struct region_writer *w, const char *text);
 uint8_t region_writer_heap(struct region_writer *w, const char *name, uint32_t flags);
-/* Ids follow each other; the caller lets them begin behind HS_SCOPE_OTHER. */
+/* Ids follow each other; the caller lets them begin behind HS_TYPE_OTHER, HS_SCOPE_OTHER. */
+uint32_t region_writer_type(struct region_writer *w, const char *name);
 uint32_t region_writer_scope(struct region_writer *w, const char *name, uint32_t parent);
 uint32_t region_writer_module(struct region_writer *w, const char *path, uint64_t start_va,
                               uint64_t bias_va);

@@ -79,6 +79,41 @@ static void test_while_heaps_are_recorded(void **state)
     assert_int_equal(client_poll_count, 0);
 }
 
+static void test_types(void **state)
+{
+    (void)state;
+    assert_false(heapscope_report_alloc_of(heap, 16, 100, "Node"));
+    client_appear(false);
+    assert_false(heapscope_report_alloc_of(heap, 16, 100, "Node"));
+    assert_int_equal(client_report_count, 0);
+    client_appear(true);
+    assert_true(heapscope_report_alloc_of(heap, 16, 100, "Node"));
+    assert_last(CLIENT_ALLOC, 16, 100);
+    assert_string_equal(client_type, "Node");
+    assert_true(heapscope_report_alloc_of(heap, 17, 100, NULL));
+    assert_null(client_type);
+    client_session(true);
+    hs_heap_table.heaps[heap].client_heap = 0; /* the client has not noticed it */
+    assert_true(heapscope_report_alloc_of(heap, 18, 100, "Text"));
+    assert_string_equal(client_type, "Text");
+    assert_int_equal(client_poll_count, 1);
+    assert_false(heapscope_report_alloc_of(0, 18, 100, "Text"));
+    assert_false(heapscope_report_alloc_of(UINT32_MAX, 18, 100, "Text"));
+}
+
+/* Its table of functions ends earlier. */
+static void test_types_with_an_older_client(void **state)
+{
+    (void)state;
+    client_appear(true);
+    client_calls.bytes = offsetof(struct hs_api_calls_v1, report_alloc_of);
+    client_type = NULL;
+    assert_true(heapscope_report_alloc_of(heap, 16, 100, "Node"));
+    client_calls.bytes = sizeof(client_calls);
+    assert_last(CLIENT_ALLOC, 16, 100);
+    assert_null(client_type);
+}
+
 static void test_what_is_no_heap(void **state)
 {
     (void)state;
@@ -207,6 +242,8 @@ int main(void)
         cmocka_unit_test_setup(test_without_a_client, setup),
         cmocka_unit_test_setup(test_while_no_heap_is_recorded, setup),
         cmocka_unit_test_setup(test_while_heaps_are_recorded, setup),
+        cmocka_unit_test_setup(test_types, setup),
+        cmocka_unit_test_setup(test_types_with_an_older_client, setup),
         cmocka_unit_test_setup(test_what_is_no_heap, setup),
         cmocka_unit_test_setup(test_a_heap_that_the_client_did_not_notice, setup),
         cmocka_unit_test_setup(test_a_session_begins, setup),

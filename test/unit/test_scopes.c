@@ -1,4 +1,4 @@
-/* The table of scopes, on a real region: interning, what has no room, and several threads. */
+/* The tables of scopes and types, on a real region: interning, what has no room, and threads. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -99,6 +99,74 @@ static void test_section_is_full(void **state)
     assert_true(intern(0, "no room") > HS_SCOPE_OTHER);
 }
 
+/* --- types --- */
+
+static const struct hs_name_v2 *type(uint32_t id)
+{
+    return hs_region_at(HS_SECTION_TYPES, id);
+}
+
+static const char *type_text(uint32_t id)
+{
+    return hs_region_at(HS_SECTION_BYTES, type(id)->name_off);
+}
+
+static void test_types(void **state)
+{
+    (void)state;
+    char name[] = "Node";
+    uint32_t node = hs_type_intern(name);
+    assert_true(node > HS_TYPE_OTHER);
+    memset(name, 'x', sizeof(name) - 1);
+    assert_int_equal(hs_type_intern("Node"), node);
+    assert_int_not_equal(hs_type_intern("Nodes"), node);
+    assert_string_equal(type_text(node), "Node");
+    assert_int_equal(type(node)->parent, 0);
+    assert_int_equal(hs_type_intern(""), 0);
+    /* They are not the scopes. */
+    uint64_t scope_count = hs_region.header->sections[HS_SECTION_SCOPES].count;
+    hs_type_intern("not a scope");
+    assert_int_equal(hs_region.header->sections[HS_SECTION_SCOPES].count, scope_count);
+}
+
+/* What is too long ends with a whole character. */
+static void test_long_types(void **state)
+{
+    (void)state;
+    char name[1000], expected[HS_SCOPE_NAME_BYTES] = { 0 };
+    for (unsigned blanks = 0; blanks < 3; blanks++) {
+        memset(name, ' ', sizeof(name));
+        for (unsigned i = blanks; i + 3 < sizeof(name); i += 3) {
+            memcpy(name + i, "\xe2\x82\xac", 3); /* the sign of the euro */
+        }
+        name[sizeof(name) - 1] = '\0';
+        memset(expected, 0, sizeof(expected));
+        memcpy(expected, name, (HS_SCOPE_NAME_BYTES - 1 - blanks) / 3 * 3 + blanks);
+        assert_string_equal(type_text(hs_type_intern(name)), expected);
+    }
+    memset(name, 0x80, sizeof(name) - 1); /* no UTF-8 at all */
+    assert_int_equal(strlen(type_text(hs_type_intern(name))), HS_SCOPE_NAME_BYTES - 1);
+}
+
+static void test_too_many_types(void **state)
+{
+    (void)state;
+    char name[32];
+    uint64_t bytes = 0;
+    uint32_t known = hs_type_intern("known");
+    for (uint32_t i = 0; i < 2 * HS_TYPES_MAX; i++) {
+        snprintf(name, sizeof(name), "of many %u", i);
+        uint32_t id = hs_type_intern(name);
+        assert_true(id < HS_TYPES_MAX);
+        assert_true(id == HS_TYPE_OTHER || strcmp(type_text(id), name) == 0);
+        bytes = i == HS_TYPES_MAX ? hs_region.header->sections[HS_SECTION_BYTES].count : bytes;
+    }
+    assert_int_equal(hs_type_intern(name), HS_TYPE_OTHER);
+    assert_int_equal(hs_type_intern("known"), known);
+    /* The texts of the others are not stored either. */
+    assert_int_equal(hs_region.header->sections[HS_SECTION_BYTES].count, bytes);
+}
+
 /* Ids mean nothing in the next region. */
 static void test_clear(void **state)
 {
@@ -113,10 +181,10 @@ static void test_clear(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_interning),
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_section_is_full),
-        cmocka_unit_test(test_clear),
+        cmocka_unit_test(test_interning),       cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_section_is_full), cmocka_unit_test(test_types),
+        cmocka_unit_test(test_long_types),      cmocka_unit_test(test_clear),
+        cmocka_unit_test(test_too_many_types),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

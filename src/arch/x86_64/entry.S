@@ -81,6 +81,7 @@
     ENTRY hs_entry_new,            hs_slow_new,            %r8
     ENTRY hs_entry_own,            hs_slow_own,            %r9
     ENTRY hs_entry_report,         hs_slow_report,         %rcx
+    ENTRY hs_entry_report_of,      hs_slow_report_of,      %r8
     ENTRY hs_entry_python,         hs_slow_python,         %r8
     ENTRY hs_entry_report_sample,  hs_slow_report_sample,  %rcx
     ENTRY_6 hs_entry_mmap,         hs_slow_mmap

@@ -21,6 +21,7 @@
 #include "client/tables/heaps.h"
 #include "client/tables/lifetimes.h"
 #include "client/tables/mapped_reserve.h"
+#include "client/tables/scopes.h"
 #include "client/tables/stacks.h"
 #include "client/thread/call_stack.h"
 #include "client/thread/heap_countdown.h"
@@ -79,13 +80,21 @@ static bool hit(uint8_t heap_id, uint64_t size_bytes, struct hs_sample *ret_samp
     return ret_sample->hits > 0;
 }
 
-static enum hs_loss record(struct hs_thread *thread, uint8_t heap_id, uint64_t id,
-                           uint64_t size_bytes, const struct hs_sample *sample,
-                           const struct hs_regs *regs)
+/* A report, of which a sample is recorded. */
+struct report {
+    uint8_t heap_id;
+    uint64_t id, size_bytes;
+    const char *type; /* NULL: the program gave none */
+};
+
+static enum hs_loss record(struct hs_thread *thread, const struct report *report,
+                           const struct hs_sample *sample, const struct hs_regs *regs)
 {
     uint64_t begin_ns = 0;
+    uint8_t heap_id = report->heap_id;
     /* What the record can hold: all sums then say the same. */
-    size_bytes = size_bytes < HS_RECORD_SIZE_MAX ? size_bytes : HS_RECORD_SIZE_MAX;
+    uint64_t size_bytes =
+        report->size_bytes < HS_RECORD_SIZE_MAX ? report->size_bytes : HS_RECORD_SIZE_MAX;
     if (--thread->name_countdown % HS_CLOCK_SAMPLES == 0) {
         begin_ns = hs_record_look_at_clock(thread);
         if (thread->name_countdown == 0) {
@@ -93,12 +102,13 @@ static enum hs_loss record(struct hs_thread *thread, uint8_t heap_id, uint64_t i
         }
     }
     hs_lifetimes_begin(thread);
+    uint32_t type_id = report->type ? hs_type_intern(report->type) : 0;
     uint32_t base_id = hs_call_stack_find(thread, regs);
     struct hs_live_block block = {
-        .addr = id,
+        .addr = report->id,
         .size_bytes = size_bytes,
         .weight_bytes = sample->hits ? sample->hits * sample->interval_bytes : size_bytes,
-        .stack_id = hs_record_stack_of(thread, heap_id, base_id),
+        .stack_id = hs_record_stack_of(thread, heap_id, type_id, base_id),
         .birth_ms = hs_record_now_ms(thread),
         .hits = sample->hits,
         .interval_idx = sample->interval_idx,
@@ -114,8 +124,9 @@ static enum hs_loss record(struct hs_thread *thread, uint8_t heap_id, uint64_t i
     if (loss != HS_LOSS_N) {
         return hs_record_reason_of(loss);
     }
-    if (!hs_heap_peak_is_own(hs_heaps_element(heap_id)) && hs_mapped_reserve_may_be_at(id)) {
-        hs_mapped_reserve_note(thread, id, size_bytes);
+    if (!hs_heap_peak_is_own(hs_heaps_element(heap_id)) &&
+        hs_mapped_reserve_may_be_at(report->id)) {
+        hs_mapped_reserve_note(thread, report->id, size_bytes);
     }
     hs_stack_add(totals, size_bytes, sample->hits, sample->interval_bytes);
     thread->block->sample_count++;
@@ -126,20 +137,20 @@ static enum hs_loss record(struct hs_thread *thread, uint8_t heap_id, uint64_t i
     return HS_LOSS_N;
 }
 
-static bool record_alloc(uint8_t heap_id, uint64_t id, uint64_t size_bytes,
-                         const struct hs_sample *sample, const struct hs_regs *regs)
+static bool record_alloc(const struct report *report, const struct hs_sample *sample,
+                         const struct hs_regs *regs)
 {
     enum hs_loss loss = HS_LOSS_REENTRANT;
     struct hs_frame_marker mark;
     struct hs_thread *thread = hs_thread_self();
     if (hs_reentry_guard_enter(&mark)) {
         loss = !hs_record_is_still_on() ? HS_LOSS_N
-               : thread                 ? record(thread, heap_id, id, size_bytes, sample, regs)
+               : thread                 ? record(thread, report, sample, regs)
                                         : HS_LOSS_NO_THREAD_BLOCK;
         hs_reentry_guard_leave();
     }
     if (loss != HS_LOSS_N) {
-        hs_record_count_loss(loss, size_bytes, sample->hits, sample->interval_bytes);
+        hs_record_count_loss(loss, report->size_bytes, sample->hits, sample->interval_bytes);
     }
     return loss == HS_LOSS_N;
 }
@@ -165,16 +176,27 @@ static void forget_older(uint8_t heap_id, uint64_t id)
     }
 }
 
-bool hs_slow_report(uint64_t heap, uint64_t id, uint64_t size_bytes, const struct hs_regs *regs)
+static bool take_report(const struct report *report, const struct hs_regs *regs)
 {
-    uint8_t heap_id = (uint8_t)heap;
     struct hs_sample sample;
-    if (heap_id == 0 || !is_ready()) {
+    if (report->heap_id == 0 || !is_ready()) {
         return false;
     }
-    forget_older(heap_id, id);
-    return hit(heap_id, size_bytes, &sample) &&
-           record_alloc(heap_id, id, size_bytes, &sample, regs);
+    forget_older(report->heap_id, report->id);
+    return hit(report->heap_id, report->size_bytes, &sample) && record_alloc(report, &sample, regs);
+}
+
+bool hs_slow_report(uint64_t heap, uint64_t id, uint64_t size_bytes, const struct hs_regs *regs)
+{
+    const struct report report = { (uint8_t)heap, id, size_bytes, NULL };
+    return take_report(&report, regs);
+}
+
+bool hs_slow_report_of(uint64_t heap, uint64_t id, uint64_t size_bytes, const char *type,
+                       const struct hs_regs *regs)
+{
+    const struct report report = { (uint8_t)heap, id, size_bytes, type };
+    return take_report(&report, regs);
 }
 
 bool hs_slow_report_sample(uint64_t heap, uint64_t id, uint64_t size_bytes,
@@ -190,7 +212,8 @@ bool hs_slow_report_sample(uint64_t heap, uint64_t id, uint64_t size_bytes,
         return false;
     }
     hs_heaps_set_own_samples(heap_id);
-    return record_alloc(heap_id, id, size_bytes, &sample, regs);
+    const struct report report = { heap_id, id, size_bytes, NULL };
+    return record_alloc(&report, &sample, regs);
 }
 
 static HS_COLD void free_slowly(uint8_t heap_id, uint64_t id)
@@ -210,8 +233,9 @@ bool hs_heap_report_hit(uint8_t heap_id, uint64_t size_bytes, struct hs_sample *
 HS_COLD void hs_heap_report_record(uint8_t heap_id, uint64_t id, uint64_t size_bytes,
                                    const struct hs_sample *sample, const struct hs_regs *regs)
 {
+    const struct report report = { heap_id, id, size_bytes, NULL };
     forget_older(heap_id, id);
-    record_alloc(heap_id, id, size_bytes, sample, regs);
+    record_alloc(&report, sample, regs);
 }
 
 HS_COLD void hs_heap_report_alloc(uint8_t heap_id, uint64_t id, uint64_t size_bytes,
@@ -221,9 +245,10 @@ HS_COLD void hs_heap_report_alloc(uint8_t heap_id, uint64_t id, uint64_t size_by
     if (!hs_sampler_is_ready()) {
         return;
     }
+    const struct report report = { heap_id, id, size_bytes, NULL };
     forget_older(heap_id, id);
     if (hit(heap_id, size_bytes, &sample)) {
-        record_alloc(heap_id, id, size_bytes, &sample, regs);
+        record_alloc(&report, &sample, regs);
     }
 }
 
@@ -270,16 +295,30 @@ bool hs_heap_report_drop(uint8_t heap_id, uint64_t size_bytes)
 
 /* --- hot -------------------------------------------------------------------------------------- */
 
-bool hs_report_alloc(uint32_t heap, uint64_t id, uint64_t size_bytes)
+/* Counts a report down that changes nothing else. False: it may have to be recorded. */
+static inline bool is_dropped(uint32_t heap, uint64_t id, uint64_t size_bytes)
 {
     const struct hs_thread *thread = hs_tls.self;
-    if (hs_likely(thread != NULL) && hs_likely(thread->heap_countdowns != NULL) &&
-        hs_likely(!hs_heap_blocks_may_have((uint8_t)heap, id)) &&
-        hs_likely(!hs_api_table_is_outdated()) &&
-        hs_likely(hs_heap_countdown_drop(&thread->heap_countdowns[(uint8_t)heap], size_bytes))) {
+    return hs_likely(thread != NULL) && hs_likely(thread->heap_countdowns != NULL) &&
+           hs_likely(!hs_heap_blocks_may_have((uint8_t)heap, id)) &&
+           hs_likely(!hs_api_table_is_outdated()) &&
+           hs_likely(hs_heap_countdown_drop(&thread->heap_countdowns[(uint8_t)heap], size_bytes));
+}
+
+bool hs_report_alloc(uint32_t heap, uint64_t id, uint64_t size_bytes)
+{
+    if (hs_likely(is_dropped(heap, id, size_bytes))) {
         return false;
     }
     return hs_entry_report(heap, id, size_bytes);
+}
+
+bool hs_report_alloc_of(uint32_t heap, uint64_t id, uint64_t size_bytes, const char *type)
+{
+    if (hs_likely(is_dropped(heap, id, size_bytes))) {
+        return false;
+    }
+    return hs_entry_report_of(heap, id, size_bytes, type);
 }
 
 bool hs_report_sample(uint32_t heap, uint64_t id, uint64_t size_bytes)
@@ -306,4 +345,5 @@ const struct hs_api_calls_v1 hs_api_calls = {
     .get_stats = hs_api_stats_read,
     .bind = hs_bind_call,
     .note_scopes = hs_open_scopes_note,
+    .report_alloc_of = hs_report_alloc_of,
 };

@@ -38,12 +38,17 @@ bool hs_heap_report_drop(uint8_t heap_id, uint64_t size_bytes);
 
 /* `heap`: hs_api_heap_v1.client_heap. */
 bool hs_report_alloc(uint32_t heap, uint64_t id, uint64_t size_bytes);
+/* `type`: its name; NULL: none. */
+bool hs_report_alloc_of(uint32_t heap, uint64_t id, uint64_t size_bytes, const char *type);
 bool hs_report_sample(uint32_t heap, uint64_t id, uint64_t size_bytes);
 void hs_report_free(uint32_t heap, uint64_t id);
 
 /* The entries of the slow halves (src/arch), and these. */
 bool hs_entry_report(uint64_t heap, uint64_t id, uint64_t size_bytes);
 bool hs_slow_report(uint64_t heap, uint64_t id, uint64_t size_bytes, const struct hs_regs *regs);
+bool hs_entry_report_of(uint64_t heap, uint64_t id, uint64_t size_bytes, const char *type);
+bool hs_slow_report_of(uint64_t heap, uint64_t id, uint64_t size_bytes, const char *type,
+                       const struct hs_regs *regs);
 bool hs_entry_report_sample(uint64_t heap, uint64_t id, uint64_t size_bytes);
 bool hs_slow_report_sample(uint64_t heap, uint64_t id, uint64_t size_bytes,
                            const struct hs_regs *regs);

@@ -153,7 +153,7 @@ static bool find_origin(struct step *step, uint32_t base_id, struct hs_mapped_or
         return !step->thread;
     }
     ret_origin->birth_ms = hs_record_now_ms(step->thread);
-    ret_origin->stack_id = hs_record_stack_of(step->thread, heap_id, base_id);
+    ret_origin->stack_id = hs_record_stack_of(step->thread, heap_id, 0, base_id);
     return ret_origin->stack_id != HS_ID_NONE;
 }
 

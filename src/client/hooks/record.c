@@ -114,12 +114,13 @@ HS_COLD enum hs_loss hs_record_reason_of(enum hs_loss loss)
                                                                                  : loss;
 }
 
-uint32_t hs_record_stack_of(struct hs_thread *thread, uint8_t heap_id, uint32_t base_id)
+uint32_t hs_record_stack_of(struct hs_thread *thread, uint8_t heap_id, uint32_t type_id,
+                            uint32_t base_id)
 {
     uint32_t scope_id = thread->must_look ? hs_open_scopes_find(thread) : 0;
-    return base_id == HS_ID_NONE || (heap_id == 0 && scope_id == 0)
+    return base_id == HS_ID_NONE || (heap_id == 0 && scope_id == 0 && type_id == 0)
                ? base_id
-               : hs_stack_derive(base_id, heap_id, 0, scope_id);
+               : hs_stack_derive(base_id, heap_id, type_id, scope_id);
 }
 
 /* The stack in a heap, of a thread that is ordinary or special (hs_thread.is_special). */
@@ -127,7 +128,7 @@ static inline __attribute__((always_inline)) uint32_t
 stack_in(struct hs_thread *thread, uint8_t heap_id, const struct hs_regs *regs, bool is_special)
 {
     if (is_special) {
-        return hs_record_stack_of(thread, heap_id, hs_call_stack_find(thread, regs));
+        return hs_record_stack_of(thread, heap_id, 0, hs_call_stack_find(thread, regs));
     }
     uint32_t base_id = hs_call_stack_find_ordinary(thread, regs);
     return heap_id == 0 || base_id == HS_ID_NONE ? base_id

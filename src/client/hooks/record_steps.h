@@ -37,9 +37,10 @@ enum hs_loss hs_record_reason_of(enum hs_loss loss);
 void hs_record_count_loss(enum hs_loss loss, uint64_t size_bytes, uint32_t hits,
                           uint64_t interval_bytes);
 
-/* The stack in a heap, under the scopes that the thread has open, of a base stack that
- * hs_call_stack_find returned. HS_ID_NONE: there is none, or no room. */
-uint32_t hs_record_stack_of(struct hs_thread *thread, uint8_t heap_id, uint32_t base_id);
+/* The stack in a heap and of a type (0: none was given), under the scopes that the thread has open,
+ * of a base stack that hs_call_stack_find returned. HS_ID_NONE: there is none, or no room. */
+uint32_t hs_record_stack_of(struct hs_thread *thread, uint8_t heap_id, uint32_t type_id,
+                            uint32_t base_id);
 
 /* --- hot -------------------------------------------------------------------------------------- */
 

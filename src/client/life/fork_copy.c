@@ -343,7 +343,8 @@ static bool copy_all(struct copy *c)
 {
     static const enum hs_section_id plain[] = { HS_SECTION_THREADS,   HS_SECTION_MODULES,
                                                 HS_SECTION_BYTES,     HS_SECTION_FRAMES,
-                                                HS_SECTION_FRAME_IDS, HS_SECTION_SCOPES };
+                                                HS_SECTION_FRAME_IDS, HS_SECTION_SCOPES,
+                                                HS_SECTION_TYPES };
     for (unsigned i = 0; i < HS_COUNT_OF(plain); i++) {
         if (!copy_plain(c, plain[i])) {
             return false;

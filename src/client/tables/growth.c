@@ -30,7 +30,7 @@
 
 #define SAMPLE_SECTIONS                                                                            \
     (1U << HS_SECTION_FRAMES | 1U << HS_SECTION_FRAME_IDS | 1U << HS_SECTION_STACKS |              \
-     1U << HS_SECTION_RECORDS | 1U << HS_SECTION_SCOPES)
+     1U << HS_SECTION_RECORDS | 1U << HS_SECTION_SCOPES | 1U << HS_SECTION_TYPES)
 
 /* How many bytes a section that ends at `end_off` grows at once: at most a quarter of what it
  * has. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "collect/region/capture_scopes.h"
+#include "collect/region/capture_types.h"
 #include "collect/region/peak_bound.h"
 #include "rt/atomic.h"
 #include "rt/check.h"
@@ -394,6 +395,9 @@ int hs_capture_tables(const struct hs_region *region, const struct hs_region_map
     }
     if (r == 0) {
         r = hs_capture_scopes(&now, snap);
+    }
+    if (r == 0) {
+        r = hs_capture_types(&now, snap);
     }
     if (r == 0) {
         r = copy_threads(&now, thread_live, thread_count, snap);

@@ -29,7 +29,7 @@ enum hs_type_look {
 
 struct hs_record_types {
     uint64_t *block_hashes; /* by record: hs_record_block_hash() */
-    uint16_t *type_ids;     /* by record: 0: unknown; below HS_PART_NOT_READ */
+    uint16_t *type_ids;     /* by record: 0: unknown; below HS_PART_GIVEN */
     uint8_t *looks;         /* by record: enum hs_type_look */
     uint64_t count;
     const char **names; /* by type id; that of 0 is not used */

@@ -123,8 +123,9 @@ static int type_part(struct typing *typing, bool has_types, struct hs_profile_pa
                      bool *is_found)
 {
     struct node_type by_stack;
-    int r = part->is_others ? 0 : find_type(typing, part->node, &by_stack);
-    if (part->is_others || r < 0) {
+    bool is_fixed = part->is_others || part->is_type_given;
+    int r = is_fixed ? 0 : find_type(typing, part->node, &by_stack);
+    if (is_fixed || r < 0) {
         return r;
     }
     if (has_precedence(typing->profile, &by_stack, part->type)) {
@@ -161,7 +162,7 @@ static int type_blocks(struct typing *typing, const struct hs_profile_dump *dump
         struct hs_profile_block *block = &p->blocks[dump->block_first + i];
         struct node_type by_stack = { 0 };
         r = find_type(typing, block->node, &by_stack);
-        if (r == 0 && has_precedence(p, &by_stack, block->type)) {
+        if (r == 0 && !block->is_type_given && has_precedence(p, &by_stack, block->type)) {
             block->type = by_stack.type;
         }
     }

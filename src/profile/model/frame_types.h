@@ -3,7 +3,8 @@
  * pointers that the memory of the process did not tell.
  *
  * A part keeps the type that was read in memory, with one exception: the buffer of a container
- * begins with an object of type T, and was read as T; its frames tell that it is T[].
+ * begins with an object of type T, and was read as T; its frames tell that it is T[]. A type that
+ * the program gave with its report stays.
  *
  * Requires  names of frames are in the profile.
  * Threads   one.

@@ -116,6 +116,7 @@ struct hs_profile_part {
     uint32_t type;           /* string id; 0: unknown */
     uint32_t scope;          /* index + 1 in scopes[]: the innermost that was open; 0: none */
     uint16_t age_class;      /* index of hs_age_from_ms; HS_PART_OTHERS: see is_others */
+    bool is_type_given;      /* the program gave it with the report of the block */
     bool is_others;          /* all parts of the sample that were too many to be kept apart */
     struct hs_amount amount; /* without the interval, which is that of the sample */
 };
@@ -154,6 +155,7 @@ struct hs_profile_block {
     uint32_t tid;
     uint32_t thread_name; /* string id */
     uint32_t type;        /* string id; 0: unknown */
+    bool is_type_given;   /* as in hs_profile_part */
 };
 
 /*

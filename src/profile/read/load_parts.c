@@ -263,6 +263,7 @@ void hs_load_parts_find_names(const struct hs_load_parts *parts, uint32_t thread
     block->tid = is_known ? parts->threads[thread_id].tid : 0;
     block->thread_name = is_known ? parts->threads[thread_id].name : 0;
     block->type = parts && type_id < parts->type_capacity ? parts->types[type_id] : 0;
+    block->is_type_given = hs_part_type_is_given(type_id);
 }
 
 void hs_load_parts_set(struct hs_load *load, struct hs_load_parts **parts,
@@ -318,6 +319,7 @@ static size_t give_row(const struct hs_load_parts *parts, const struct row_parts
             .tid = is_known ? parts->threads[part.thread_id].tid : 0,
             .thread_name = is_known ? parts->threads[part.thread_id].name : 0,
             .type = part.type_id < parts->type_capacity ? parts->types[part.type_id] : 0,
+            .is_type_given = hs_part_type_is_given(part.type_id),
             .scope = part.scope_id < parts->scope_capacity ? parts->scopes[part.scope_id] : 0,
             .age_class = part.age_class,
             .is_others = part.thread_id == HS_PART_OTHERS,
