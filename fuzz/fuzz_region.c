@@ -22,7 +22,7 @@
 #define PATCHES_MAX    64U
 #define LIFETIME_WORDS 0xfc00U /* offsets from here on, in words, are those of lifetimes */
 #define SCOPE_WORDS    0xff80U /* offsets from here on, in words, are those of the scopes */
-#define TYPE_WORDS  0xff00U /* and these of the types */
+#define TYPE_WORDS     0xff00U /* and these of the types */
 #define OWNED_BYTES    (UINT64_C(1) << 30)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
