@@ -95,12 +95,22 @@ static void dupes_of(const struct hs_selection *selection, const struct hs_agg *
     struct hs_dupes dupes;
     struct hs_buf buf;
     for (uint32_t i = 0; blocks && i < count; i++) {
-        blocks[i] = (struct hs_dupe_block){ .block = dump->block_first + i, .group = i % 3 };
+        blocks[i] = (struct hs_dupe_block){
+            .block = dump->block_first + i,
+            .group = i % 3,
+            .never_written_bytes = i % 5,
+            .sparse_bytes = i % 7,
+        };
     }
     if (blocks &&
         hs_dupes_build(selection, agg, blocks, count, count < 3 ? count : 3, &dupes) == 0) {
         const struct hs_dupes_view view = {
-            .selection = selection, .agg = agg, .dupes = &dupes, .top_count = 5, .columns = 80
+            .selection = selection,
+            .agg = agg,
+            .dupes = &dupes,
+            .top_count = 5,
+            .columns = 80,
+            .is_never_written_known = count % 2 == 0,
         };
         hs_buf_init(&buf, look, &text);
         (void)hs_dupes_write_text(&view, &buf);

@@ -8,7 +8,17 @@
 #include "util/json.h"
 #include "view/dupes_view.h"
 
-static void write_sums(struct hs_json *json, const struct hs_dupe_sums *sums)
+static void write_known(struct hs_json *json, const char *key, uint64_t value, bool is_known)
+{
+    hs_json_key(json, key);
+    if (is_known) {
+        hs_json_uint(json, value);
+    } else {
+        hs_json_null(json);
+    }
+}
+
+static void write_sums(struct hs_json *json, const struct hs_dupe_sums *sums, bool is_known)
 {
     hs_json_kv_double(json, "extra_bytes", sums->extra_bytes);
     hs_json_kv_uint(json, "copies", sums->copied_count);
@@ -18,6 +28,16 @@ static void write_sums(struct hs_json *json, const struct hs_dupe_sums *sums)
     hs_json_kv_uint(json, "zero_filled_bytes", sums->zero_bytes);
     hs_json_kv_uint(json, "zero_page_bytes", sums->zero_page_bytes);
     hs_json_kv_uint(json, "zero_word_bytes", sums->zero_word_bytes);
+    write_known(json, "never_written_count", sums->never_written_count, is_known);
+    write_known(json, "never_written_bytes", sums->never_written_bytes, is_known);
+    write_known(json, "zero_filled_never_written_bytes", sums->zero_never_written_bytes, is_known);
+    hs_json_key(json, "extra_never_written_bytes");
+    if (is_known) {
+        hs_json_double(json, sums->extra_never_written_bytes);
+    } else {
+        hs_json_null(json);
+    }
+    hs_json_kv_uint(json, "sparse_bytes", sums->sparse_bytes);
 }
 
 static void write_source(struct hs_json *json, const struct hs_agg *agg, uint32_t node)
@@ -38,21 +58,29 @@ static void write_source(struct hs_json *json, const struct hs_agg *agg, uint32_
     hs_buf_deinit(&name);
 }
 
+struct kind {
+    bool is_by_type, is_of_zeros;
+};
+
 static void write_rows(const struct hs_dupes_view *view, struct hs_json *json, const char *key,
-                       const struct hs_dupe_row *rows, uint32_t count, bool is_by_type)
+                       const struct hs_dupe_row *rows, uint32_t count, struct kind kind)
 {
     uint32_t shown = 0;
     hs_json_key(json, key);
     hs_json_open(json, '[');
     for (uint32_t i = 0; i < count && shown < view->top_count; i++) {
         const struct hs_dupe_row *row = &rows[i];
-        if (row->sums.copied_count == 0 || row->sums.extra_bytes < view->least_bytes) {
+        bool is_none =
+            kind.is_of_zeros ? hs_dupe_zeros(&row->sums) == 0 : row->sums.copied_count == 0;
+        double bytes = kind.is_of_zeros ? (double)hs_dupe_zeros(&row->sums) : row->sums.extra_bytes;
+        if (is_none || bytes < view->least_bytes) {
             continue;
         }
         shown++;
         hs_json_open(json, '{');
-        hs_json_kv_uint(json, "bytes", row->sums.copied_bytes);
-        if (!is_by_type) {
+        hs_json_kv_uint(json, "bytes",
+                        kind.is_of_zeros ? hs_dupe_zeros(&row->sums) : row->sums.copied_bytes);
+        if (!kind.is_by_type) {
             write_source(json, view->agg, row->node);
         } else if (row->type) {
             hs_json_kv_string(json, "type", hs_profile_string(view->selection->profile, row->type));
@@ -60,7 +88,7 @@ static void write_rows(const struct hs_dupes_view *view, struct hs_json *json, c
             hs_json_key(json, "type");
             hs_json_null(json);
         }
-        write_sums(json, &row->sums);
+        write_sums(json, &row->sums, view->is_never_written_known);
         hs_json_close(json, '}');
     }
     hs_json_close(json, ']');
@@ -121,10 +149,15 @@ int hs_dupes_write_json(const struct hs_dupes_view *view, struct hs_buf *buf)
     hs_json_kv_uint(&json, "foreign_file_count", view->foreign_count);
     hs_json_key(&json, "sums");
     hs_json_open(&json, '{');
-    write_sums(&json, &d->all);
+    write_sums(&json, &d->all, view->is_never_written_known);
     hs_json_close(&json, '}');
-    write_rows(view, &json, "dupe_locations", d->places, d->place_count, false);
-    write_rows(view, &json, "dupe_types", d->types, d->type_count, true);
+    write_rows(view, &json, "dupe_locations", d->places, d->place_count, (struct kind){ 0 });
+    write_rows(view, &json, "dupe_types", d->types, d->type_count,
+               (struct kind){ .is_by_type = true });
+    write_rows(view, &json, "zero_locations", d->zero_places, d->place_count,
+               (struct kind){ .is_of_zeros = true });
+    write_rows(view, &json, "zero_types", d->zero_types, d->type_count,
+               (struct kind){ .is_by_type = true, .is_of_zeros = true });
     write_groups(view, &json);
     hs_json_close(&json, '}');
     hs_buf_char(buf, '\n');

@@ -30,6 +30,33 @@ static void paragraph(const struct hs_dupes_view *view, struct hs_buf *text, str
     text->bytes = 0;
 }
 
+/* Writes how many bytes are zero, of each kind. */
+static void write_zeros(const struct hs_dupes_view *view, struct hs_buf *text, struct hs_buf *buf)
+{
+    const struct hs_dupe_sums *all = &view->dupes->all;
+    char share[HS_HUMAN_BYTES];
+    if (view->is_never_written_known) {
+        hs_buf_printf(text, "never written: %s in %s blocks (%s)", BYTES(all->never_written_bytes),
+                      COUNT(all->never_written_count),
+                      hs_human_share(share, (double)all->never_written_bytes, (double)all->bytes));
+    } else {
+        hs_buf_str(text, "never written: not known, because the folder has no never-written.txt");
+    }
+    paragraph(view, text, buf);
+    hs_buf_printf(text, "zero-filled: %s in %s blocks that are all zero", BYTES(all->zero_bytes),
+                  COUNT(all->zero_count));
+    if (all->zero_never_written_bytes > 0) {
+        hs_buf_printf(text, "; %s of them were never written",
+                      BYTES(all->zero_never_written_bytes));
+    }
+    paragraph(view, text, buf);
+    hs_buf_printf(text, "sparse: %s in words of 8 zero bytes%s, in other blocks (%s)",
+                  BYTES(all->sparse_bytes),
+                  view->is_never_written_known ? " of pages that have memory" : "",
+                  hs_human_share(share, (double)all->sparse_bytes, (double)all->bytes));
+    paragraph(view, text, buf);
+}
+
 static void write_head(const struct hs_dupes_view *view, struct hs_buf *buf)
 {
     const struct hs_dupes *d = view->dupes;
@@ -50,18 +77,48 @@ static void write_head(const struct hs_dupes_view *view, struct hs_buf *buf)
     hs_buf_printf(&text, "duplicates: %s in %s copies beyond the first of each (%s of the bytes)",
                   BYTES(d->all.extra_bytes), COUNT(d->all.block_count - d->unique_count),
                   hs_human_share(share, d->all.extra_bytes, (double)d->all.bytes));
+    if (d->all.extra_never_written_bytes > 0) {
+        hs_buf_printf(&text, "; %s of them were never written, and take no memory",
+                      BYTES(d->all.extra_never_written_bytes));
+    }
     paragraph(view, &text, buf);
-    hs_buf_printf(&text, "zero-filled: %s in %s blocks", BYTES(d->all.zero_bytes),
-                  COUNT(d->all.zero_count));
-    paragraph(view, &text, buf);
-    hs_buf_printf(&text, "sparse: %s are runs of 4096 zero bytes (%s), %s are zero words (%s)",
-                  BYTES(d->all.zero_page_bytes),
-                  hs_human_share(share, (double)d->all.zero_page_bytes, (double)d->all.bytes),
-                  BYTES(d->all.zero_word_bytes),
-                  hs_human_share((char[HS_HUMAN_BYTES]){ 0 }, (double)d->all.zero_word_bytes,
-                                 (double)d->all.bytes));
-    paragraph(view, &text, buf);
+    write_zeros(view, &text, buf);
     hs_buf_deinit(&text);
+}
+
+struct kind {
+    const char *title;
+    const struct hs_table_column *columns;
+    size_t column_count;
+    const char *give_way;
+    bool is_by_type, is_of_zeros;
+};
+
+static const struct hs_table_column zero_columns[] = {
+    { "zero", HS_TABLE_RIGHT },
+    { "never written", HS_TABLE_RIGHT },
+    { "zero-filled", HS_TABLE_RIGHT },
+    { "sparse", HS_TABLE_RIGHT },
+    { "of", HS_TABLE_RIGHT },
+    { "", HS_TABLE_NAME },
+    { "", HS_TABLE_NOTE },
+};
+
+static void size_cell(struct hs_table *table, uint64_t bytes)
+{
+    hs_table_cell(table, "%s", bytes > 0 ? BYTES(bytes) : "");
+}
+
+static void add_zero_row(struct hs_table *table, const struct hs_dupe_sums *sums, const char *name,
+                         const char *note)
+{
+    size_cell(table, hs_dupe_zeros(sums));
+    size_cell(table, sums->never_written_bytes);
+    size_cell(table, sums->zero_bytes - sums->zero_never_written_bytes);
+    size_cell(table, sums->sparse_bytes);
+    size_cell(table, sums->bytes);
+    hs_table_cell(table, "%s", name);
+    hs_table_cell(table, "%s", note);
 }
 
 static void add_row(const struct hs_dupes_view *view, struct hs_table *table,
@@ -92,23 +149,23 @@ static void write_place(const struct hs_agg *agg, uint32_t node, struct hs_buf *
     }
 }
 
-static void write_rows(const struct hs_dupes_view *view, const char *title,
-                       const struct hs_dupe_row *rows, uint32_t count, bool is_by_type,
-                       struct hs_buf *buf)
+static void write_rows(const struct hs_dupes_view *view, const struct kind *kind,
+                       const struct hs_dupe_row *rows, uint32_t count, struct hs_buf *buf)
 {
     struct hs_table table;
     struct hs_buf name = HS_BUF_INIT, note = HS_BUF_INIT;
     uint32_t shown = 0;
-    hs_table_init(&table, columns, HS_COUNT_OF(columns));
+    hs_table_init(&table, kind->columns, kind->column_count);
     for (uint32_t i = 0; i < count; i++) {
-        bool is_shown = rows[i].sums.extra_bytes > 0 && shown < view->top_count &&
-                        rows[i].sums.extra_bytes >= view->least_bytes;
+        double bytes =
+            kind->is_of_zeros ? (double)hs_dupe_zeros(&rows[i].sums) : rows[i].sums.extra_bytes;
+        bool is_shown = bytes > 0 && shown < view->top_count && bytes >= view->least_bytes;
         if (!is_shown) {
             continue;
         }
         shown++;
         name.bytes = note.bytes = 0;
-        if (is_by_type) {
+        if (kind->is_by_type) {
             hs_buf_str(&name, rows[i].type
                                   ? hs_profile_string(view->selection->profile, rows[i].type)
                                   : "(unknown)");
@@ -118,16 +175,20 @@ static void write_rows(const struct hs_dupes_view *view, const char *title,
             hs_agg_write_function(view->agg, view->agg->nodes[rows[i].node].function, &name);
             write_place(view->agg, rows[i].node, &note);
         }
-        add_row(view, &table, &rows[i].sums, hs_buf_text(&name), hs_buf_text(&note));
+        if (kind->is_of_zeros) {
+            add_zero_row(&table, &rows[i].sums, hs_buf_text(&name), hs_buf_text(&note));
+        } else {
+            add_row(view, &table, &rows[i].sums, hs_buf_text(&name), hs_buf_text(&note));
+        }
     }
     if (shown > 0) {
-        hs_buf_printf(buf, "\n%s\n", title);
+        hs_buf_printf(buf, "\n%s\n", kind->title);
         hs_table_write(&table, buf,
                        &(struct hs_table_style){ .indent = 2,
                                                  .columns = view->columns,
                                                  .has_colour = view->has_colour,
                                                  .has_titles = true,
-                                                 .give_way = "4 6" });
+                                                 .give_way = kind->give_way });
     }
     hs_table_deinit(&table);
     hs_buf_deinit(&name);
@@ -173,10 +234,17 @@ int hs_dupes_write_text(const struct hs_dupes_view *view, struct hs_buf *buf)
 {
     const struct hs_dupes *d = view->dupes;
     write_head(view, buf);
-    write_rows(view, "Duplicates by place", d->places, d->place_count, false, buf);
-    if (d->type_count > 1 || (d->type_count == 1 && d->types[0].type != 0)) {
-        write_rows(view, "Duplicates by type", d->types, d->type_count, true, buf);
-    }
+    const struct kind kinds[] = {
+        { "Duplicates by place", columns, HS_COUNT_OF(columns), "4 6", false, false },
+        { "Duplicates by type", columns, HS_COUNT_OF(columns), "4 6", true, false },
+        { "Zero bytes by place", zero_columns, HS_COUNT_OF(zero_columns), "4 6", false, true },
+        { "Zero bytes by type", zero_columns, HS_COUNT_OF(zero_columns), "4 6", true, true },
+    };
+    bool has_types = d->type_count > 1 || (d->type_count == 1 && d->types[0].type != 0);
+    write_rows(view, &kinds[0], d->places, d->place_count, buf);
+    write_rows(view, &kinds[1], d->types, has_types ? d->type_count : 0, buf);
+    write_rows(view, &kinds[2], d->zero_places, d->place_count, buf);
+    write_rows(view, &kinds[3], d->zero_types, has_types ? d->type_count : 0, buf);
     write_groups(view, buf);
     return buf->err;
 }

@@ -1,5 +1,5 @@
 /*
- * What `heapscope dupes` prints: blocks with equal contents, by place and type.
+ * What `heapscope dupes` prints: blocks with equal contents, and zero bytes, by place and type.
  *
  * Threads   no state.
  * Fails     -ENOMEM, or as the buffer does.
@@ -15,8 +15,9 @@ struct hs_dupes_view {
     const struct hs_agg *agg;
     const struct hs_dupes *dupes;
     uint32_t top_count; /* rows of each list */
-    double least_bytes; /* places, types and groups with fewer extra bytes are left out */
+    double least_bytes; /* rows with fewer extra bytes, or fewer zero bytes, are left out */
     uint64_t missing_count, foreign_count;
+    bool is_never_written_known;
     unsigned columns; /* of the terminal; 0: names are not shortened */
     bool has_colour;
 };

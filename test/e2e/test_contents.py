@@ -12,6 +12,12 @@ from conftest import clean_env
 from test_blocks import child_of, known_blocks, number, rows
 
 
+def block_files(folder):
+    """The files of blocks; the folder also has never-written.txt."""
+    assert (folder / "never-written.txt").is_file()
+    return [file for file in folder.iterdir() if file.name.startswith("0x")]
+
+
 class Recorded:
     """A program that `run` records, up to the end of its standard input."""
 
@@ -56,7 +62,7 @@ def test_known_blocks(heapscope, root, dist, target, tmp_path):
     _, samples = pprof_file.read(root, out)
     sizes = {s.labels["address"]: s.labels["bytes"] for s in samples if s.labels["heap"] == "libc.malloc"} if samples[0].labels.get("heap") else \
         {s.labels["address"]: s.labels["bytes"] for s in samples}
-    assert {file.name: file.stat().st_size for file in folder.iterdir()} == sizes
+    assert {file.name: file.stat().st_size for file in block_files(folder)} == sizes
 
 
 def test_blocks_that_are_replaced(heapscope, dist, target, tmp_path):
@@ -69,10 +75,10 @@ def test_blocks_that_are_replaced(heapscope, dist, target, tmp_path):
     assert "blocks that changed (freed or replaced meanwhile)" in done.stderr
     cut_ns = number(heapscope, out, "SELECT time_ns FROM heapscope_dumps")
     sizes = {f"0x{int(row['address']):x}": int(row["size"]) for row in rows(heapscope, out, "SELECT address, size FROM heapscope_blocks WHERE address")}
-    files = [file for file in folder.iterdir() if file.stat().st_size <= 8 * 72]
+    files = [file for file in block_files(folder) if file.stat().st_size <= 8 * 72]
     assert len(files) >= 2000
     torn = 0
-    for file in folder.iterdir():
+    for file in block_files(folder):
         assert file.stat().st_size == sizes[file.name]
     for file in files:
         data = file.read_bytes()
@@ -95,9 +101,9 @@ def test_large_blocks_and_python(heapscope, dist, tmp_path):
         program.wait_for("ready")
         done = contents(heapscope, program, folder, tmp_path / "x.pftrace")
     assert done.returncode == 0, done.stderr
-    large = [file for file in folder.iterdir() if file.stat().st_size > 150 << 20]
+    large = [file for file in block_files(folder) if file.stat().st_size > 150 << 20]
     assert len(large) == 1 and large[0].read_bytes().count(b"x") >= 150 << 20
-    objects = [file.read_bytes() for file in folder.iterdir() if 100 < file.stat().st_size < 140]
+    objects = [file.read_bytes() for file in block_files(folder) if 100 < file.stat().st_size < 140]
     assert all(any(b"%08d" % i * 10 in data for data in objects) for i in (0, 999, 1999))
     assert "of other heaps than" in done.stderr  # those of the heap mmap
 

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "cli/cmd.h"
-#include "cli/daemon_client/contents_read.h"
+#include "cli/daemon_client/contents_batch.h"
 #include "cli/message.h"
 #include "cli/progress.h"
 #include "profile/model/profile.h"
@@ -28,8 +28,10 @@ struct work {
     uint64_t next_word_ns; /* when to say how far it has come */
     uint8_t *buffer;
     size_t buffer_bytes;
+    struct hs_contents_batch batch;
     uint64_t changed_count, unreadable_count, other_heap_count;
     bool has_ended; /* the process */
+    bool is_never_written_known;
 };
 
 /* --- which blocks ----------------------------------------------------------------------------- */
@@ -112,11 +114,32 @@ static int drop_changed(struct work *work, struct hs_contents_block *blocks, siz
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-static int write_block(struct hs_contents_folder *folder, const struct hs_contents_block *block,
+/* Adds a piece of a block to its file, with holes for what was never written; the piece begins at
+ * `off_bytes` of the block. */
+static int add_piece(struct work *work, const struct hs_contents_block *piece, uint64_t off_bytes,
+                     const uint8_t *data)
+{
+    struct hs_contents_folder *folder = work->contents->folder;
+    const struct hs_contents_range *ranges = work->batch.ranges + piece->range_first;
+    uint64_t at = 0;
+    int r = 0;
+    for (size_t i = 0; i < piece->range_count && r == 0; i++) {
+        r = hs_contents_folder_add(folder, data + at, ranges[i].off_bytes - at);
+        r = r == 0 ? hs_contents_folder_skip(folder, ranges[i].bytes) : r;
+        r = r == 0 ? hs_contents_folder_ranges_add(folder, piece->va - off_bytes,
+                                                   off_bytes + ranges[i].off_bytes, ranges[i].bytes)
+                   : r;
+        at = ranges[i].off_bytes + ranges[i].bytes;
+    }
+    return r == 0 ? hs_contents_folder_add(folder, data + at, piece->size_bytes - at) : r;
+}
+
+static int write_block(struct work *work, const struct hs_contents_block *block,
                        const uint8_t *data)
 {
+    struct hs_contents_folder *folder = work->contents->folder;
     int r = hs_contents_folder_begin(folder);
-    r = r == 0 ? hs_contents_folder_add(folder, data, block->size_bytes) : r;
+    r = r == 0 ? add_piece(work, block, 0, data) : r;
     r = r == 0 ? hs_contents_folder_end(folder, block->va, block->size_bytes) : r;
     hs_contents_folder_drop(folder);
     return r;
@@ -137,7 +160,7 @@ static void say_progress(struct work *work, size_t done_count)
 static int do_batch(struct work *work, struct hs_contents_block *blocks, size_t count)
 {
     const uint8_t *data = work->buffer;
-    int r = hs_contents_read(work->contents->pid, blocks, count, work->buffer);
+    int r = hs_contents_batch_read(&work->batch, blocks, count, work->buffer);
     if (r == -ESRCH) {
         work->has_ended = true;
         work->changed_count += count;
@@ -146,7 +169,7 @@ static int do_batch(struct work *work, struct hs_contents_block *blocks, size_t 
     r = r == 0 ? drop_changed(work, blocks, count) : r;
     for (size_t i = 0; i < count && r == 0; i++) {
         if (blocks[i].is_read) {
-            r = write_block(work->contents->folder, &blocks[i], data);
+            r = write_block(work, &blocks[i], data);
             say_progress(work, (size_t)(&blocks[i] - work->blocks));
         }
         data += blocks[i].size_bytes;
@@ -163,10 +186,10 @@ static int copy_pieces(struct work *work, struct hs_contents_block *block)
         uint64_t left = block->size_bytes - at;
         struct hs_contents_block piece = { .va = block->va + at,
                                            .size_bytes = left < PIECE_BYTES ? left : PIECE_BYTES };
-        r = hs_contents_read(work->contents->pid, &piece, 1, work->buffer);
+        r = hs_contents_batch_read(&work->batch, &piece, 1, work->buffer);
         block->is_read = r == 0 && piece.is_read;
         if (block->is_read) {
-            r = hs_contents_folder_add(work->contents->folder, work->buffer, piece.size_bytes);
+            r = add_piece(work, &piece, at, work->buffer);
             say_progress(work, (size_t)(block - work->blocks));
         }
     }
@@ -190,7 +213,7 @@ static int do_large(struct work *work, struct hs_contents_block *block)
     return r;
 }
 
-static int do_all(struct work *work)
+static int do_blocks(struct work *work)
 {
     int r = 0;
     for (size_t i = 0; i < work->count && r == 0 && !work->has_ended;) {
@@ -208,6 +231,21 @@ static int do_all(struct work *work)
         }
         work->changed_count += work->has_ended ? work->count - i : 0;
     }
+    return r;
+}
+
+/* Writes all files; never-written.txt only if the kernel said of all blocks what it has to say. */
+static int do_all(struct work *work)
+{
+    struct hs_contents_folder *folder = work->contents->folder;
+    hs_contents_batch_init(&work->batch, work->contents->pid);
+    int r = hs_contents_folder_ranges_begin(folder);
+    r = r == 0 ? do_blocks(work) : r;
+    work->is_never_written_known = work->batch.pagemap_fd >= 0;
+    if (r == 0 && work->is_never_written_known && folder->file_count > 0) {
+        r = hs_contents_folder_ranges_end(folder);
+    }
+    hs_contents_batch_deinit(&work->batch);
     return r;
 }
 
@@ -245,6 +283,11 @@ static void say_done(const struct work *work)
                     hs_human_exact((char[HS_HUMAN_BYTES]){ 0 }, folder->file_count),
                     hs_human_bytes((char[HS_HUMAN_BYTES]){ 0 }, (double)folder->byte_count),
                     folder->path);
+    if (!work->is_never_written_known) {
+        hs_message("which bytes were never written is not known: the kernel does not show the "
+                   "pages of the process (/proc/%d/pagemap)",
+                   (int)work->contents->pid);
+    }
     for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++) {
         if (missing[i].count > 0) {
             hs_message("not written: %s blocks %s",

@@ -14,6 +14,7 @@
 struct hs_contents_block {
     uint64_t va, size_bytes;
     bool is_read; /* out: its bytes are in the buffer, at the place where it begins */
+    size_t range_first, range_count; /* of the batch, if it is read by hs_contents_batch_read() */
 };
 
 /* Reads blocks into the buffer, one behind the other; it has room for all. A block that cannot be

@@ -16,10 +16,12 @@
 
 #include "cli/cmd.h"
 #include "cli/message.h"
+#include "profile/read/never_written.h"
 #include "rt/bits.h"
 
 #define PIECE_BYTES ((size_t)1 << 20)
 #define PAGE_BYTES  4096U
+#define WORD_BYTES  8U
 
 struct compare {
     const struct hs_profile *profile;
@@ -30,6 +32,8 @@ struct compare {
     uint64_t *hashes;
     uint32_t count;
     uint64_t missing_count;
+    bool is_never_written_known;
+    struct hs_never_written never;
     uint64_t seed; /* of the hashes: nobody can make files that all have one hash */
 };
 
@@ -40,6 +44,12 @@ static int fail(const struct compare *c, const struct hs_profile_block *block, c
     } else {
         hs_message("%s: %s", c->folder, why);
     }
+    return HS_EXIT_STATUS_FAILED;
+}
+
+static int fail_ranges(const struct compare *c, const char *why)
+{
+    hs_message("%s/%s: %s", c->folder, HS_NEVER_WRITTEN_NAME, why);
     return HS_EXIT_STATUS_FAILED;
 }
 
@@ -67,6 +77,65 @@ static ssize_t read_whole(int fd, uint8_t *out, size_t bytes)
         got += n > 0 ? (size_t)n : 0;
     }
     return (ssize_t)got;
+}
+
+/* Reads an open never-written.txt. 0, or the exit status. */
+static int read_ranges(struct compare *c, int fd)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+        return fail_ranges(c, "is not a regular file");
+    }
+    char *text = malloc((size_t)st.st_size + 1);
+    ssize_t got = text ? read_whole(fd, (uint8_t *)text, (size_t)st.st_size) : -ENOMEM;
+    int r = got < 0 ? (int)got : hs_never_written_parse(text, (size_t)got, &c->never);
+    free(text);
+    c->is_never_written_known = r == 0;
+    return r == 0         ? 0
+           : r == -EINVAL ? fail_ranges(c, "is damaged; remove it to go on without it")
+                          : fail_ranges(c, strerror(-r));
+}
+
+/* Reads never-written.txt, if there is one. */
+static int load_ranges(struct compare *c)
+{
+    int fd = openat(c->fd, HS_NEVER_WRITTEN_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) {
+        return errno == ENOENT  ? 0
+               : errno == ELOOP ? fail_ranges(c, "is a symbolic link")
+                                : fail_ranges(c, strerror(errno));
+    }
+    int status = read_ranges(c, fd);
+    close(fd);
+    return status;
+}
+
+/* Divides the zero bytes of a block: never written, and others. 0, or the exit status. */
+static int take_ranges(const struct compare *c, const struct hs_profile_block *block,
+                       struct hs_dupe_block *out)
+{
+    size_t count;
+    const struct hs_never_written_range *ranges =
+        hs_never_written_find(&c->never, block->address, &count);
+    uint64_t word_bytes = 0, bytes = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t end = ranges[i].off_bytes + ranges[i].bytes;
+        uint64_t first_word =
+            ranges[i].off_bytes / WORD_BYTES + (ranges[i].off_bytes % WORD_BYTES != 0);
+        if (end > block->size_bytes) {
+            return fail_ranges(c,
+                               "has a range behind the end of a block: it is not of this folder");
+        }
+        bytes += ranges[i].bytes;
+        word_bytes +=
+            end / WORD_BYTES > first_word ? (end / WORD_BYTES - first_word) * WORD_BYTES : 0;
+    }
+    if (word_bytes > out->zero_word_bytes) {
+        return fail_ranges(c, "has ranges that are not zero: it is not of this folder");
+    }
+    out->never_written_bytes = bytes;
+    out->sparse_bytes = out->is_zero ? 0 : out->zero_word_bytes - word_bytes;
+    return 0;
 }
 
 static bool is_zero(const uint8_t *data, size_t bytes)
@@ -121,7 +190,7 @@ static int hash_file(struct compare *c, int fd, const struct hs_profile_block *b
         left -= (uint64_t)got;
     }
     c->hashes[c->count++] = hs_mix64(hash);
-    return 0;
+    return take_ranges(c, block, out);
 }
 
 static int hash_files(struct compare *c, const struct hs_profile_dump *dump)
@@ -273,9 +342,11 @@ int hs_block_files_compare(const struct hs_profile *profile, const struct hs_pro
     c.blocks = calloc(dump->blocks_n + 1, sizeof(c.blocks[0]));
     c.hashes = calloc(dump->blocks_n + 1, sizeof(c.hashes[0]));
     int status = c.piece && c.other && c.blocks && c.hashes ? 0 : fail(&c, NULL, strerror(ENOMEM));
+    status = status == 0 ? load_ranges(&c) : status;
     status = status == 0 ? hash_files(&c, dump) : status;
     status = status == 0 ? find_groups(&c, &group_count) : status;
-    uint64_t entry_count = status == 0 ? count_entries(c.fd) : 0;
+    uint64_t entry_count = status == 0 ? count_entries(c.fd) - c.is_never_written_known : 0;
+    hs_never_written_deinit(&c.never);
     close(c.fd);
     free(c.piece);
     free(c.other);
@@ -289,6 +360,7 @@ int hs_block_files_compare(const struct hs_profile *profile, const struct hs_pro
         .count = c.count,
         .group_count = group_count,
         .missing_count = c.missing_count,
+        .is_never_written_known = c.is_never_written_known,
         .foreign_count = entry_count > c.count ? entry_count - c.count : 0,
     };
     return 0;

@@ -6,7 +6,7 @@
  *
  * Threads   main thread only.
  * Fails     with the exit status, after a message: the folder or a file cannot be read, or a file
- *           does not have the size of its block.
+ *           does not have the size of its block, or never-written.txt is damaged or of others.
  */
 #pragma once
 
@@ -17,6 +17,7 @@ struct hs_block_files {
     uint32_t count, group_count;
     uint64_t missing_count; /* blocks without a file */
     uint64_t foreign_count; /* files that are not of a block */
+    bool is_never_written_known;
 };
 
 /* Compares the blocks of one dump. 0, or see Fails. */

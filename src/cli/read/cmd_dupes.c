@@ -52,6 +52,7 @@ static int show(const struct dupes_args *args, const struct hs_selection *select
                                        .top_count = (uint32_t)args->top_count,
                                        .least_bytes = (double)args->least_bytes,
                                        .missing_count = files->missing_count,
+                                       .is_never_written_known = files->is_never_written_known,
                                        .foreign_count = files->foreign_count,
                                        .columns = hs_args_columns(STDOUT_FILENO),
                                        .has_colour = hs_args_has_colour(STDOUT_FILENO) } };
@@ -136,16 +137,16 @@ int hs_cmd_dupes(int argc, char **argv)
         HS_OPT_STRING(0, "contents-dir", "DIR", &args.folder,
                       "the folder with the contents, as heapscope-snapshot(1) writes it"),
         HS_OPT_NUMBER(0, "top", "N", &args.top_count, 1, UINT32_MAX,
-                      "show this many places, types and groups (default 20)"),
+                      "show this many rows of each table (default 20)"),
         HS_OPT_SIZE(0, "min-bytes", "SIZE", &args.least_bytes, 0, UINT64_C(1) << 62,
-                    "leave out places, types and groups with fewer extra bytes (default 512)"),
+                    "leave out rows with fewer extra, or fewer zero, bytes (default 512)"),
         HS_OPT_NUMBER(0, "pid", "PID", &args.pid, 1, UINT32_MAX,
                       "the process, if FILE has several"),
         HS_OPT_FLAG(0, "json", &args.is_json, "write JSON"),
     };
     const struct hs_opts_spec spec = {
         .command = "dupes",
-        .summary = "find live blocks with equal contents",
+        .summary = "find live blocks with equal contents, and memory that is zero or unused",
         .operands_usage = "FILE",
         .footer = "FILE is the snapshot that was written together with the folder, a trace or\n"
                   "pprof. Of n equal blocks, n - 1 are extra: so many bytes would be saved if the\n"

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "profile/model/dump_heaps.h"
 #include "profile/model/frame_class.h"
@@ -21,12 +22,18 @@ static void add_block(struct hs_dupe_sums *sums, const struct hs_dupe_block *blo
     if (copies > 1) {
         sums->copied_count++;
         sums->copied_bytes += size_bytes;
-        sums->extra_bytes += (double)size_bytes * (double)(copies - 1) / (double)copies;
+        double share = (double)(copies - 1) / (double)copies;
+        sums->extra_bytes += (double)size_bytes * share;
+        sums->extra_never_written_bytes += (double)block->never_written_bytes * share;
     }
     sums->zero_count += block->is_zero;
     sums->zero_bytes += block->is_zero ? size_bytes : 0;
     sums->zero_page_bytes += block->zero_page_bytes;
     sums->zero_word_bytes += block->zero_word_bytes;
+    sums->never_written_count += block->never_written_bytes > 0;
+    sums->never_written_bytes += block->never_written_bytes;
+    sums->zero_never_written_bytes += block->is_zero ? block->never_written_bytes : 0;
+    sums->sparse_bytes += block->sparse_bytes;
 }
 
 /* The node of the aggregation that a block's stack ends at; HS_NODE_NONE: it has no sample. */
@@ -63,6 +70,24 @@ static int compare_rows(const void *a, const void *b)
            : left->sums.bytes != right->sums.bytes ? (left->sums.bytes > right->sums.bytes ? -1 : 1)
            : left->node != right->node             ? (left->node < right->node ? -1 : 1)
                                        : (left->type > right->type) - (left->type < right->type);
+}
+
+static int compare_zeros(const void *a, const void *b)
+{
+    const struct hs_dupe_row *left = a, *right = b;
+    uint64_t left_bytes = hs_dupe_zeros(&left->sums), right_bytes = hs_dupe_zeros(&right->sums);
+    return left_bytes != right_bytes ? (left_bytes > right_bytes ? -1 : 1) : compare_rows(a, b);
+}
+
+/* Returns the rows with the most zero bytes first; NULL: no memory. */
+static struct hs_dupe_row *sort_by_zeros(const struct hs_dupe_row *rows, uint32_t count)
+{
+    struct hs_dupe_row *sorted = malloc(((size_t)count + 1) * sizeof(sorted[0]));
+    if (sorted && count > 0) {
+        memcpy(sorted, rows, count * sizeof(sorted[0]));
+        qsort(sorted, count, sizeof(sorted[0]), compare_zeros);
+    }
+    return sorted;
 }
 
 static int add_rows(const struct hs_profile *p, struct keyed *keyed, uint32_t count,
@@ -172,6 +197,11 @@ int hs_dupes_build(const struct hs_selection *selection, const struct hs_agg *ag
     r = r == 0 ? add_places(selection, agg, blocks, block_count, keyed, groups, &dupes) : r;
     r = r == 0 ? add_types(p, blocks, block_count, keyed, groups, &dupes) : r;
     r = r == 0 ? add_groups(groups, group_count, &dupes) : r;
+    if (r == 0) {
+        dupes.zero_places = sort_by_zeros(dupes.places, dupes.place_count);
+        dupes.zero_types = sort_by_zeros(dupes.types, dupes.type_count);
+        r = dupes.zero_places && dupes.zero_types ? 0 : -ENOMEM;
+    }
     free(groups);
     free(keyed);
     if (r < 0) {
@@ -186,6 +216,8 @@ void hs_dupes_deinit(struct hs_dupes *dupes)
 {
     free(dupes->places);
     free(dupes->types);
+    free(dupes->zero_places);
+    free(dupes->zero_types);
     free(dupes->groups);
     *dupes = (struct hs_dupes){ .places = NULL };
 }
