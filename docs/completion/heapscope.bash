@@ -136,7 +136,7 @@ _heapscope()
             ;;
         record)
             options+=' --interval --duration --name --pid --continuous-dump --config --heaps --all-heaps --lifetimes --no-running'
-            options+=' --exclude-heaps'
+            options+=' --exclude-heaps --blocks'
             options+=' --no-startup --dump-at-max --disable-fork-teardown --output --no-annotations --no-types --print-config'
             options+=' --shmem-size --block-client --block-client-timeout --no-block-client --'
             ;;

@@ -134,6 +134,8 @@ static int begin(const struct hs_requests *requests, struct hs_peer *peer,
         reply->started.session = job->name;
         reply->started.has_is_waiting = true;
         reply->started.is_waiting = hs_session_waits(job->session);
+        reply->started.has_with_blocks = true;
+        reply->started.with_blocks = job->session->settings.with_blocks;
         reply->started.n_answer_count = HS_HUB_ANSWER_N;
         reply->started.answer_count = reply->counts;
         r = hs_peer_reply(peer, HS_CTL_STARTED, &reply->started.base, NULL, 0);

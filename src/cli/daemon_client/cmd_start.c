@@ -250,6 +250,7 @@ static int say_started(void *ctx, const ProtobufCMessage *body)
                     recorded == 1 ? "" : "es",
                     started->is_waiting ? ", and those that start from now on" : "");
     say_verdicts(s, started);
+    hs_session_ask_warn(started, s->settings.with_blocks);
     if (is_empty) {
         hs_message("the session has no process to record, and has ended");
         if (count_of(started, HS_HUB_NOT_ALLOWED) + count_of(started, HS_HUB_REJECTED) > 0) {

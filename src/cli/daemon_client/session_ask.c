@@ -152,6 +152,14 @@ int hs_session_ask_send(struct hs_session_ask *ask, struct hs_ctl_message *ret_a
     return status;
 }
 
+void hs_session_ask_warn(const struct Hs__Ctl__Started *started, bool with_blocks)
+{
+    if (with_blocks && !started->with_blocks) {
+        hs_message("the daemon is of an older version, and does not list blocks: the recording "
+                   "goes on without --blocks; restart the daemon to have them");
+    }
+}
+
 void hs_session_ask_close(struct hs_session_ask *ask)
 {
     hs_outfile_abort(&ask->file);

@@ -20,6 +20,8 @@
 #include "session/session.h"
 #include "util/outfile.h"
 
+struct Hs__Ctl__Started;
+
 struct hs_session_ask {
     const struct hs_session_settings *settings;
     const char *name; /* of the session; NULL: a number */
@@ -33,5 +35,7 @@ int hs_session_ask_open(struct hs_session_ask *ask, const char *path);
 /* Sends the request. Bytes that were written to the file before stay in front of the trace. From
  * here on the daemon owns the file. Returns the exit status; the answer is a Started. */
 int hs_session_ask_send(struct hs_session_ask *ask, struct hs_ctl_message *ret_answer);
+/* Says which of the settings an older daemon ignores, as its answer shows. */
+void hs_session_ask_warn(const struct Hs__Ctl__Started *started, bool with_blocks);
 /* Closes the descriptors. Without hs_session_ask_send(), it removes the file. */
 void hs_session_ask_close(struct hs_session_ask *ask);

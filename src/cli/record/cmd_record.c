@@ -178,6 +178,9 @@ static void make_line(struct line *line, const struct hs_record_options *o,
     if (!is_symbolizing) {
         add(line, "--no-symbolize");
     }
+    if (o->with_blocks) {
+        add(line, "--blocks");
+    }
     add_schedule(line, w);
     if (o->program) {
         add(line, "--dump-on-usr1");
@@ -243,6 +246,7 @@ static int record_processes(const struct hs_record_options *o, const struct hs_t
                                                    .head = head->data,
                                                    .head_bytes = head->bytes,
                                                    .is_symbolizing = is_symbolizing,
+                                                   .with_blocks = o->with_blocks,
                                                    .on_active = on_active };
         return hs_record_session_run(&session);
     }

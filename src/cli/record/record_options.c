@@ -13,6 +13,7 @@
 #include "cli/cmd.h"
 #include "cli/message.h"
 #include "cli/record/record_config.h"
+#include "cli/session_options.h"
 #include "rt/base.h"
 #include "session/session.h"
 #include "util/parse.h"
@@ -68,6 +69,7 @@ static struct hs_record_flags given = { .interval_bytes = HS_RECORD_NOT_GIVEN,
 static const char *output, *interval_text;
 static bool is_annotated = true;
 static bool is_without_types;
+static bool with_blocks;
 
 /* Accepted, without effect: heap_profile's own tools, its flags for Android devices, and Perfetto's
  * --txt (the bytes of a config show whether it is text). */
@@ -137,6 +139,7 @@ static int finish(const struct hs_opts_spec *spec, const struct hs_opts_result *
     }
     o->is_annotated = is_annotated;
     o->is_without_types = is_without_types;
+    o->with_blocks = with_blocks;
     o->has_forks = !f->config && !f->names;
     o->has_lifetimes = f->has_lifetimes;
     if (output && f->config && !is_folder(output)) {
@@ -197,6 +200,7 @@ static const struct hs_opt list[] = {
         "PATH may also be a file, to which only the trace is written, or - for standard output"),
     HS_OPT_FLAG_OFF(0, "no-annotations", &is_annotated,
                     "leave out annotations such as [jit] behind function names"),
+    HS_OPT_BLOCKS(&with_blocks),
     HS_OPT_FLAG(0, "no-types", &is_without_types, "do not read the types of blocks"),
     HS_OPT_FLAG(0, "print-config", &given.is_printing, "print the TraceConfig, and record nothing"),
     HS_OPT_SIZE(0, "shmem-size", "SIZE", &given.shmem_bytes, 0, UINT64_C(1) << 40,

@@ -45,6 +45,7 @@ static int take_settings(const struct hs_record_session *record,
         .is_taking_startup = w->is_taking_startup,
         .is_taking_running = w->is_taking_running,
         .is_symbolizing = record->is_symbolizing,
+        .with_blocks = record->with_blocks,
         .dumps = w->dumps,
         .duration_ns = w->duration_ns,
         .limits = w->limits,
@@ -115,7 +116,9 @@ static int begin(const struct hs_record_session *record, struct waiting *waiting
                                  ? hs_ctl_unpack(&answer, &hs__ctl__started__descriptor)
                                  : NULL;
     if (body) {
-        say_refused((const Hs__Ctl__Started *)(const void *)body);
+        const Hs__Ctl__Started *started = (const Hs__Ctl__Started *)(const void *)body;
+        say_refused(started);
+        hs_session_ask_warn(started, record->with_blocks);
         protobuf_c_message_free_unpacked(body, NULL);
     }
     hs_ctl_message_deinit(&answer);

@@ -27,6 +27,7 @@ struct hs_record_session {
     const void *head; /* packets in front of the trace */
     size_t head_bytes;
     bool is_symbolizing;
+    bool with_blocks;        /* snapshots list the live blocks */
     void (*on_active)(void); /* called when recording has begun */
 };
 
