@@ -146,7 +146,7 @@ int hs_cmd_dupes(int argc, char **argv)
     };
     const struct hs_opts_spec spec = {
         .command = "dupes",
-        .summary = "find live blocks with equal contents, and memory that is zero or unused",
+        .summary = "find live blocks with equal contents, and zero bytes",
         .operands_usage = "FILE",
         .footer = "FILE is the snapshot that was written together with the folder, a trace or\n"
                   "pprof. Of n equal blocks, n - 1 are extra: so many bytes would be saved if the\n"
