@@ -147,7 +147,7 @@ static int reserve(void *array_address, uint64_t had, uint64_t count, size_t ele
 {
     char *array;
     memcpy(&array, array_address, sizeof(array));
-    array = realloc(array, count * elem_bytes);
+    array = realloc(array, (count > 0 ? count : 1) * elem_bytes);
     if (!array) {
         return -ENOMEM;
     }

@@ -51,7 +51,7 @@ static int copy_scope(const struct hs_region *region, const struct hs_name_v2 *f
         return hs_capture_clean_name("(other)", &scope->name);
     }
     int r = hs_capture_name(region, from, budget_bytes, &scope->name);
-    if (r < 0 || scope->name[0] == '\0') {
+    if (r < 0 || !scope->name || scope->name[0] == '\0') {
         return r;
     }
     scope->parent = from->parent;
