@@ -274,6 +274,7 @@ int hs_typed_records_read(pid_t pid, const struct hs_region *region, uint64_t ti
     hs_live_records_close(&records);
     if (r == 0) {
         typed->time_mono_ns = hs_clock_ns(CLOCK_MONOTONIC);
+        typed->view.time_mono_ns = typed->time_mono_ns;
     }
     return r;
 }

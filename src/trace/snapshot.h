@@ -291,10 +291,11 @@ struct hs_snapshot {
     uint64_t block_left_out_count; /* records */
     uint64_t block_clock_ns;       /* CLOCK_MONOTONIC: when the clock of their births began */
     uint64_t block_interval_bytes[HS_REGION_INTERVALS];
-    uint64_t cut_epoch;         /* blocks that were born later have a higher one */
-    bool has_types;             /* types were looked for */
-    bool is_without_types;      /* the user asked that they are not */
-    struct hs_snap_type *types; /* those that parts or blocks have, in the order of their ids */
+    uint64_t cut_epoch;          /* blocks that were born later have a higher one */
+    bool has_types;              /* types were looked for */
+    uint64_t types_time_mono_ns; /* when the blocks' memory was read last; 0: it was not */
+    bool is_without_types;       /* the user asked that they are not */
+    struct hs_snap_type *types;  /* those that parts or blocks have, in the order of their ids */
     uint32_t type_count;
 
     /* Lifetimes were measured: of each stack, alloc is live and by_lifetime together. In the order

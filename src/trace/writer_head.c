@@ -269,6 +269,9 @@ static void fill_refusal(const struct hs_snapshot *snap, Hs__Pb__HsDump *out)
 static void fill_contents(const struct hs_snapshot *snap, Hs__Pb__HsDump *out)
 {
     out->has_has_types = out->has_types = snap->has_types;
+    if (snap->types_time_mono_ns > 0) {
+        HS_SET_FIELD(out, types_time_ns, snap->types_time_mono_ns);
+    }
     out->has_is_without_types = out->is_without_types = snap->is_without_types;
     out->has_has_lifetimes = out->has_lifetimes = snap->has_lifetimes;
     out->has_has_blocks = out->has_blocks = snap->has_blocks;

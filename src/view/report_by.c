@@ -119,6 +119,28 @@ static void list_groups(struct listing *listing)
     end_levels(listing, 0);
 }
 
+/* If types are older than this, the report says so. */
+#define TYPES_OLD_NS UINT64_C(50000000)
+
+/* Says when the memory of blocks was read for types, if that was a while before the snapshot. */
+static void write_age_of_types(const struct hs_report *report, struct hs_buf *buf)
+{
+    uint64_t oldest_ns = 0;
+    char text[HS_HUMAN_BYTES];
+    for (uint32_t d = 0; d < report->selection.dump_count; d++) {
+        const struct hs_profile_dump *dump = &report->profile->dumps[report->selection.dumps[d]];
+        bool is_known = dump->types_time_ns > 0 && dump->types_time_ns < dump->time_ns;
+        uint64_t age_ns = is_known ? dump->time_ns - dump->types_time_ns : 0;
+        oldest_ns = age_ns > oldest_ns ? age_ns : oldest_ns;
+    }
+    if (oldest_ns >= TYPES_OLD_NS) {
+        hs_buf_printf(buf, "; types are those of %s%s before%s",
+                      report->selection.dump_count > 1 ? "up to " : "",
+                      hs_human_duration(text, oldest_ns),
+                      hs_selection_is_at_end(&report->selection) ? " the end" : "");
+    }
+}
+
 /* Says how much has no type, whether the rows that say it are among those that are shown or not. */
 static void write_unknown(const struct hs_report *report, const struct hs_part_groups *groups,
                           struct hs_buf *buf)
@@ -138,6 +160,7 @@ static void write_unknown(const struct hs_report *report, const struct hs_part_g
     if (has_types) {
         hs_buf_printf(buf, "unknown: %s; not read: %s", hs_human_share(text[0], unknown, total),
                       hs_human_share(text[1], unread, total));
+        write_age_of_types(report, buf);
     }
 }
 

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 from running_types import Running, snapshot, types_of
-from waiting import wait_until
+from waiting import let_time_pass, wait_until
 
 
 @pytest.fixture(params=["symbols", "stripped"])
@@ -45,6 +45,22 @@ def test_dead(dist, heapscope, target, tmp_path):
     assert it.end() == 128 + signal.SIGKILL
     types = types_of(heapscope, file)
     assert {name: types[name]["count"] for name in want} == want
+
+
+def test_age_of_types(dist, heapscope, target, tmp_path):
+    """Of a program that has ended, the heading says how long before that its memory was read; of a running one it does not."""
+    file, now = tmp_path / "x.pftrace", tmp_path / "now.pftrace"
+
+    def is_told():
+        it = Running(dist, file, [target("typed_objects", "-O2"), 2])
+        snapshot(heapscope, it.pid, now)
+        let_time_pass(0.3, "types become old, unless they are read again just before the end")
+        assert it.end() == 0
+        words = heapscope("report", "--by", "type", "--view", "peak", file).stdout
+        return re.search(r"not read: [\d.]+ %; types are those of [\d.]+ m?s before the end\n", words)
+
+    wait_until(is_told)
+    assert "types are those" not in heapscope("report", "--by", "type", now).stdout
 
 
 PYTHON = """

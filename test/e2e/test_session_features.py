@@ -384,6 +384,11 @@ def has_no_counters(recording):
     assert recording.count(COUNTERS) == 0
 
 
+def has_no_types(recording):
+    done = recording.setting.heapscope("report", "--by", "type", recording.file)
+    assert done.returncode == 1 and "record without --no-types" in done.stderr
+
+
 FEATURES = [
     Feature("interval", same("-i", 16), grow, check_interval),
     Feature("dump_every", same("--dump-every", "100ms", record=["-c", 100]), grow_for_a_while, has_snapshots(6)),
@@ -449,6 +454,9 @@ FEATURES = [
             same("--heaps", "libc.malloc,arena", "--exclude-heaps", "are*"),
             grow, has_all_it_did),
     Feature("no_symbolize", same("--no-symbolize", record=not_in_record("--no-symbolize")), grow, has_no_names),
+    Feature("lifetimes", same("--lifetimes"), lambda r: r.tell("churn"), has_rows("heapscope_lifetimes")),
+    Feature("blocks", same("--blocks"), grow, has_rows("heapscope_blocks")),
+    Feature("no_types", same("--no-types"), grow, has_no_types),
     Feature("no_compress",
             same("--no-compress", record=[],
                  start=Without("the daemon's files stay for long, and are compressed", ["--no-compress"],

@@ -120,6 +120,7 @@ static int name_types(const struct hs_record_types *types, struct hs_snapshot *s
     bool *is_used = find_used(snap);
     uint32_t end = types->name_count < HS_PART_NOT_READ ? types->name_count : HS_PART_NOT_READ;
     snap->has_types = true;
+    snap->types_time_mono_ns = types->time_mono_ns;
     snap->types = is_used ? calloc((size_t)end + 1, sizeof(snap->types[0])) : NULL;
     int r = snap->types ? 0 : -ENOMEM;
     for (uint32_t id = 1; id < end && r == 0; id++) {

@@ -34,6 +34,7 @@ struct hs_record_types {
     uint64_t count;
     const char **names; /* by type id; that of 0 is not used */
     uint32_t name_count;
+    uint64_t time_mono_ns; /* when memory was read last */
 };
 
 /* What tells a block from another one with the same record. The lower half is of its address, which

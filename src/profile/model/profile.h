@@ -236,6 +236,9 @@ struct hs_profile_dump {
     uint64_t block_first, blocks_n; /* in blocks[], by node, heap and address */
     uint64_t block_left_out_count;
     bool has_types; /* types were looked for */
+    /* when the memory of blocks was read for them last; of a program that has ended, before that;
+     * 0: unknown */
+    uint64_t types_time_ns;
     /* parts tell the scopes of what was allocated: a sample without such parts has none */
     bool has_alloc_scopes;
     bool has_only_types;   /* parts tell types, but neither threads, ages nor scopes */
