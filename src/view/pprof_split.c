@@ -15,6 +15,7 @@
 
 #include "profile/analyse/part_sums.h"
 #include "profile/model/describe.h"
+#include "profile/model/dump_parts.h"
 #include "rt/base.h"
 #include "util/array.h"
 #include "util/saturate.h"
@@ -131,8 +132,8 @@ static uint64_t find_blocks(const struct hs_profile *p, const struct hs_pprof_pl
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
         const struct hs_profile_block *block = &p->blocks[middle];
-        if (block->node < place->sample->node ||
-            (block->node == place->sample->node && block->heap < place->sample->heap)) {
+        if (hs_sample_order(block->node, block->heap, place->sample->node, place->sample->heap) <
+            0) {
             low = middle + 1;
         } else {
             high = middle;
@@ -249,29 +250,16 @@ static struct hs_pprof_split make_split(unsigned labels, enum hs_part_view view,
 static size_t collect(struct hs_pprof_writer *w, const struct hs_pprof_place *place)
 {
     size_t count = 0;
-    for (unsigned view = 0; view < HS_PART_VIEWS && place->dump->has_parts; view++) {
-        size_t low = 0, high = place->dump->parts_n[view];
-        if (high == 0) {
-            continue;
-        }
-        const struct hs_profile_part *parts = w->profile->parts + place->dump->part_first[view];
-        while (low < high) {
-            size_t middle = low + (high - low) / 2;
-            bool is_before = parts[middle].node < place->sample->node ||
-                             (parts[middle].node == place->sample->node &&
-                              parts[middle].heap < place->sample->heap);
-            low = is_before ? middle + 1 : low;
-            high = is_before ? high : middle;
-        }
-        for (; low < place->dump->parts_n[view] && parts[low].node == place->sample->node &&
-               parts[low].heap == place->sample->heap;
-             low++) {
+    for (unsigned view = 0; view < HS_PART_VIEWS; view++) {
+        const struct hs_part_range range =
+            hs_dump_parts_of(w->profile, place->dump, view, place->sample);
+        for (uint64_t i = range.first; i < range.end; i++) {
             int err = hs_array_reserve(&w->split, &w->split_capacity, count + 1, sizeof(*w->split));
             if (err < 0) {
                 w->parts.err = err;
                 return 0;
             }
-            w->split[count++] = make_split(w->options.labels, view, &parts[low]);
+            w->split[count++] = make_split(w->options.labels, view, &w->profile->parts[i]);
         }
     }
     return hs_array_merge(w->split, count, sizeof(*w->split), compare_splits, add_split);

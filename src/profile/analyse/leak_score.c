@@ -86,11 +86,6 @@ static uint32_t find_earlier(const struct hs_profile *p, uint32_t dump, double s
     return found;
 }
 
-static bool is_before(uint32_t node, uint32_t heap, const struct hs_profile_sample *sample)
-{
-    return node < sample->node || (node == sample->node && heap < sample->heap);
-}
-
 /* Calls `add` for the births of dump `from` whose stacks have samples in the selected dump number
  * `d`. Both are in the order of nodes and heaps. */
 static void each_birth(struct finder *finder, uint32_t d, size_t sample_before,
@@ -105,7 +100,8 @@ static void each_birth(struct finder *finder, uint32_t d, size_t sample_before,
     for (uint32_t i = 0; i < dump->samples_n; i++) {
         const struct hs_profile_sample *sample = &p->samples[dump->sample_first + i];
         uint32_t leaf = finder->agg->sample_nodes[sample_before + i];
-        while (at < end && is_before(p->births[at].node, p->births[at].heap, sample)) {
+        while (at < end && hs_sample_order(p->births[at].node, p->births[at].heap, sample->node,
+                                           sample->heap) < 0) {
             at++;
         }
         for (; at < end && p->births[at].node == sample->node && p->births[at].heap == sample->heap;

@@ -110,16 +110,6 @@ static void add_age(struct hs_lifetime_row *row, const struct hs_profile_part *p
     }
 }
 
-static bool is_before(uint32_t node, uint32_t heap, const struct hs_profile_sample *sample)
-{
-    return node < sample->node || (node == sample->node && heap < sample->heap);
-}
-
-static bool is_same(uint32_t node, uint32_t heap, const struct hs_profile_sample *sample)
-{
-    return node == sample->node && heap == sample->heap;
-}
-
 static int add_dump(struct summing *summing, const struct hs_profile_dump *dump,
                     const uint32_t *sample_nodes)
 {
@@ -137,15 +127,21 @@ static int add_dump(struct summing *summing, const struct hs_profile_dump *dump,
         }
         struct hs_lifetime_row *row = &sums->rows[sums->count++];
         *row = (struct hs_lifetime_row){ .node = sample_nodes[i], .alloc = sample->alloc };
-        for (; at < end && is_before(p->lifetimes[at].node, p->lifetimes[at].heap, sample); at++) {
+        for (; at < end && hs_sample_order(p->lifetimes[at].node, p->lifetimes[at].heap,
+                                           sample->node, sample->heap) < 0;
+             at++) {
         }
-        for (; at < end && is_same(p->lifetimes[at].node, p->lifetimes[at].heap, sample); at++) {
+        for (; at < end && hs_sample_order(p->lifetimes[at].node, p->lifetimes[at].heap,
+                                           sample->node, sample->heap) == 0;
+             at++) {
             add_lifetime(summing, dump, row, &p->lifetimes[at]);
         }
-        for (; part < parts_end && is_before(p->parts[part].node, p->parts[part].heap, sample);
+        for (; part < parts_end && hs_sample_order(p->parts[part].node, p->parts[part].heap,
+                                                   sample->node, sample->heap) < 0;
              part++) {
         }
-        for (; part < parts_end && is_same(p->parts[part].node, p->parts[part].heap, sample);
+        for (; part < parts_end && hs_sample_order(p->parts[part].node, p->parts[part].heap,
+                                                   sample->node, sample->heap) == 0;
              part++) {
             add_age(row, &p->parts[part]);
         }

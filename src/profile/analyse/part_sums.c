@@ -203,9 +203,8 @@ static int add_dump(struct grouping *grouping, uint32_t d, size_t sample_before)
         const struct hs_profile_sample *sample = &p->samples[dump->sample_first + i];
         uint32_t node = grouping->agg->sample_nodes[sample_before + i];
         bool has_part = false;
-        for (;
-             at < end && (p->parts[at].node < sample->node ||
-                          (p->parts[at].node == sample->node && p->parts[at].heap < sample->heap));
+        for (; at < end && hs_sample_order(p->parts[at].node, p->parts[at].heap, sample->node,
+                                           sample->heap) < 0;
              at++) {
         }
         for (; at < end && p->parts[at].node == sample->node && p->parts[at].heap == sample->heap &&

@@ -14,9 +14,8 @@
 static int compare_blocks(const void *left, const void *right)
 {
     const struct hs_profile_block *a = left, *b = right;
-    return a->node != b->node   ? (a->node < b->node ? -1 : 1)
-           : a->heap != b->heap ? (a->heap < b->heap ? -1 : 1)
-                                : (a->address > b->address) - (a->address < b->address);
+    int order = hs_sample_order(a->node, a->heap, b->node, b->heap);
+    return order != 0 ? order : (a->address > b->address) - (a->address < b->address);
 }
 
 void hs_builder_sort_blocks(struct hs_profile_block *blocks, size_t count)

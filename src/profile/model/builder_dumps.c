@@ -32,10 +32,7 @@ struct hs_profile_process *hs_builder_process_at(struct hs_builder *builder, uin
 static int compare_samples(const void *left, const void *right)
 {
     const struct hs_profile_sample *a = left, *b = right;
-    if (a->node != b->node) {
-        return a->node < b->node ? -1 : 1;
-    }
-    return (a->heap > b->heap) - (a->heap < b->heap);
+    return hs_sample_order(a->node, a->heap, b->node, b->heap);
 }
 
 void hs_builder_sort_samples(struct hs_profile_sample *samples, size_t count)
@@ -207,11 +204,8 @@ void hs_builder_dump_parts(struct hs_builder *builder, uint32_t dump, enum hs_pa
 static int compare_births(const void *left, const void *right)
 {
     const struct hs_profile_birth *a = left, *b = right;
-    if (a->node != b->node) {
-        return a->node < b->node ? -1 : 1;
-    }
-    return a->heap != b->heap ? (a->heap < b->heap ? -1 : 1)
-                              : (a->window > b->window) - (a->window < b->window);
+    int order = hs_sample_order(a->node, a->heap, b->node, b->heap);
+    return order != 0 ? order : (a->window > b->window) - (a->window < b->window);
 }
 
 void hs_builder_sort_births(struct hs_profile_birth *births, size_t count)
@@ -248,13 +242,8 @@ void hs_builder_dump_births(struct hs_builder *builder, uint32_t dump, uint64_t 
 static int compare_lifetimes(const void *left, const void *right)
 {
     const struct hs_profile_lifetime *a = left, *b = right;
-    if (a->node != b->node) {
-        return a->node < b->node ? -1 : 1;
-    }
-    if (a->heap != b->heap) {
-        return a->heap < b->heap ? -1 : 1;
-    }
-    return (a->what > b->what) - (a->what < b->what);
+    int order = hs_sample_order(a->node, a->heap, b->node, b->heap);
+    return order != 0 ? order : (a->what > b->what) - (a->what < b->what);
 }
 
 void hs_builder_sort_lifetimes(struct hs_profile_lifetime *lifetimes, size_t count)

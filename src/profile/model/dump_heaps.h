@@ -51,7 +51,7 @@ hs_profile_sample_at(const struct hs_profile *p, const struct hs_profile_dump *d
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         const struct hs_profile_sample *sample = &p->samples[dump->sample_first + middle];
-        bool is_before = sample->node < node || (sample->node == node && sample->heap < heap);
+        bool is_before = hs_sample_order(sample->node, sample->heap, node, heap) < 0;
         low = is_before ? middle + 1 : low;
         high = is_before ? high : middle;
     }

@@ -5,16 +5,10 @@
 
 #include <stdlib.h>
 
-static int compare(uint32_t node, uint32_t heap, const struct hs_profile_part *part)
-{
-    return node != part->node ? (node < part->node ? -1 : 1)
-                              : (heap > part->heap) - (heap < part->heap);
-}
-
 static int compare_parts(const void *left, const void *right)
 {
-    const struct hs_profile_part *a = left;
-    return compare(a->node, a->heap, right);
+    const struct hs_profile_part *a = left, *b = right;
+    return hs_sample_order(a->node, a->heap, b->node, b->heap);
 }
 
 void hs_dump_parts_sort(struct hs_profile_part *parts, size_t count)
@@ -30,13 +24,15 @@ struct hs_part_range hs_dump_parts_of(const struct hs_profile *p,
     uint64_t high = dump->has_parts ? low + dump->parts_n[view] : 0, end = high;
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
-        if (compare(sample->node, sample->heap, &p->parts[middle]) > 0) {
+        const struct hs_profile_part *part = &p->parts[middle];
+        if (hs_sample_order(part->node, part->heap, sample->node, sample->heap) < 0) {
             low = middle + 1;
         } else {
             high = middle;
         }
     }
-    for (high = low; high < end && compare(sample->node, sample->heap, &p->parts[high]) == 0;) {
+    for (high = low; high < end && p->parts[high].node == sample->node &&
+                     p->parts[high].heap == sample->heap;) {
         high++;
     }
     return (struct hs_part_range){ low, high };

@@ -96,6 +96,15 @@ struct hs_profile_sample {
     struct hs_inherited_var inherited;
 };
 
+/* The order of samples, and of all that has the stack and heap of a sample: by node, then by heap.
+ * Below 0: the first pair comes before the second. */
+static inline int hs_sample_order(uint32_t node, uint32_t heap, uint32_t other_node,
+                                  uint32_t other_heap)
+{
+    return node != other_node ? (node < other_node ? -1 : 1)
+                              : (heap > other_heap) - (heap < other_heap);
+}
+
 /*
  * What a program said that it was doing: a scope, which may lie in another one. It is a label if
  * its name contains a '=': the key stands before the first one.
