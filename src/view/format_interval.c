@@ -3,6 +3,7 @@
  */
 #include "view/format_interval.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -66,5 +67,12 @@ char *hs_format_interval(char *out, bool is_count, const struct hs_figure *figur
         out[used++] = ' ';
         write_margin(out + used, HS_FORMAT_INTERVAL_BYTES - used, is_count, figure);
     }
+    return out;
+}
+
+char *hs_format_confidence(char *out, double confidence, const char *above)
+{
+    snprintf(out, HS_FORMAT_INTERVAL_BYTES, "%s%.1f %%", confidence > 0.999 ? above : "",
+             floor(fmin(confidence, 0.999) * 1000) / 10);
     return out;
 }

@@ -26,5 +26,8 @@
 char *hs_format_value(char *out, bool is_count, double value);
 /* "± 1.2 MiB", or "−1.0 +1.4 MiB" when the sides differ; "" when the figure is exact. */
 char *hs_format_margin(char *out, bool is_count, const struct hs_figure *figure);
+/* A probability from 0 to 1, rounded down: "98.2 %", or behind the word `above` at more than 0.999:
+ * ">99.9 %". */
+char *hs_format_confidence(char *out, double confidence, const char *above);
 /* The value, followed by its margin if it has one. */
 char *hs_format_interval(char *out, bool is_count, const struct hs_figure *figure);

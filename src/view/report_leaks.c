@@ -6,7 +6,6 @@
  *         1   12.4 MiB/h ± 0.8 MiB/h   99.9 % sure   3.10 MiB in ≈ 31,400 objects
  *             ...
  */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -39,7 +38,7 @@ static const char *write_age(char out[HS_HUMAN_BYTES], uint64_t ms)
 static void write_row(struct hs_report *report, uint32_t rank, const struct hs_leak_row *row)
 {
     char growth[HS_HUMAN_BYTES], margin[HS_HUMAN_BYTES], live[HS_FORMAT_INTERVAL_BYTES];
-    char count[HS_HUMAN_BYTES], age[HS_HUMAN_BYTES];
+    char count[HS_HUMAN_BYTES], age[HS_HUMAN_BYTES], confidence[HS_FORMAT_INTERVAL_BYTES];
     struct hs_buf line = HS_BUF_INIT;
     hs_human_bytes(growth, row->growth);
     hs_human_bytes(margin, row->growth_margin);
@@ -49,9 +48,8 @@ static void write_row(struct hs_report *report, uint32_t rank, const struct hs_l
     hs_text_style(report->buf, report->options->has_colour, HS_TEXT_BOLD);
     hs_buf_printf(report->buf, "%s/h", growth);
     hs_text_style(report->buf, report->options->has_colour, HS_TEXT_PLAIN);
-    hs_buf_printf(&line, " ± %s/h   %s%.1f %% sure   %s live in %s object%s", margin,
-                  row->confidence > 0.999 ? "more than " : "",
-                  floor(fmin(row->confidence, 0.999) * 1000) / 10, live, count,
+    hs_buf_printf(&line, " ± %s/h   %s sure   %s live in %s object%s", margin,
+                  hs_format_confidence(confidence, row->confidence, "more than "), live, count,
                   row->live.count < 1.5 ? "" : "s");
     if (row->oldest_ms > 0) {
         hs_buf_printf(&line, ", the oldest %s old", write_age(age, row->oldest_ms));

@@ -32,8 +32,7 @@ const char *hs_trend_leak(char *out, const struct hs_trend_row *row)
 {
     out[0] = '\0';
     if (row->leak_confidence > 0) {
-        snprintf(out, HS_TREND_CELL_BYTES, "%s%.1f %%", row->leak_confidence > 0.999 ? ">" : "",
-                 floor(fmin(row->leak_confidence, 0.999) * 1000) / 10);
+        hs_format_confidence(out, row->leak_confidence, ">");
     }
     return out;
 }

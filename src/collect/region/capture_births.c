@@ -38,8 +38,7 @@ static int compare_births(const void *a, const void *b)
 int hs_capture_births(struct hs_record_scan *scan, struct hs_snapshot *snap)
 {
     size_t count = 0;
-    struct hs_snap_part *parts =
-        scan->births ? hs_part_table_take(scan->births, SIZE_MAX, &count) : NULL;
+    struct hs_snap_part *parts = scan->births ? hs_part_table_list(scan->births, &count) : NULL;
     snap->births = parts ? malloc((count + 1) * sizeof(snap->births[0])) : NULL;
     if (!snap->births) {
         free(parts);

@@ -147,15 +147,21 @@ static int compare_parts(const void *a, const void *b)
     return by_bytes != 0 ? by_bytes : compare_keys(&left->key, &right->key);
 }
 
-static size_t list(const struct hs_part_table *table, struct hs_snap_part *parts)
+struct hs_snap_part *hs_part_table_list(const struct hs_part_table *table, size_t *ret_count)
 {
+    struct hs_snap_part *parts =
+        table->has_failed ? NULL : malloc((table->count + 1) * sizeof(parts[0]));
     size_t count = 0;
+    if (!parts) {
+        return NULL;
+    }
     for (size_t i = 0; i < table->room; i++) {
         if (table->entries[i].is_used) {
             parts[count++] = (struct hs_snap_part){ table->entries[i].key, table->entries[i].sum };
         }
     }
-    return count;
+    *ret_count = count;
+    return parts;
 }
 
 static int compare_only_keys(const void *a, const void *b)
@@ -170,12 +176,11 @@ static int compare_only_keys(const void *a, const void *b)
 struct hs_snap_part *hs_part_table_take(struct hs_part_table *table, size_t parts_max,
                                         size_t *ret_count)
 {
-    struct hs_snap_part *parts =
-        table->has_failed ? NULL : malloc((table->count + 1) * sizeof(parts[0]));
+    size_t count = 0;
+    struct hs_snap_part *parts = hs_part_table_list(table, &count);
     if (!parts) {
         return NULL;
     }
-    size_t count = list(table, parts);
     if (count > parts_max) {
         qsort(parts, count, sizeof(parts[0]), compare_bytes);
         for (size_t i = parts_max; i < count; i++) {

@@ -10,7 +10,7 @@
  *
  * Ensures   the parts of a stack add up to all that was added for it.
  * Threads   one.
- * Fails     after a lack of memory, hs_part_table_take() returns NULL.
+ * Fails     after a lack of memory, hs_part_table_list() and hs_part_table_take() return NULL.
  */
 #pragma once
 
@@ -31,6 +31,8 @@ void hs_part_table_free(struct hs_part_table *table);
 void hs_part_table_add(struct hs_part_table *table, const struct hs_part_key *key,
                        const struct hs_estimate *more);
 
+/* All sums, in no order. The caller frees the array. NULL: no memory. */
+struct hs_snap_part *hs_part_table_list(const struct hs_part_table *table, size_t *ret_count);
 /* The largest `parts_max` sums, and one of the others of each stack, in the order of their stacks;
  * of one stack, the largest is the last. The caller frees the array. NULL: no memory. */
 struct hs_snap_part *hs_part_table_take(struct hs_part_table *table, size_t parts_max,

@@ -180,16 +180,23 @@ static void add_dump(struct finder *finder, uint32_t d, size_t sample_before)
     }
 }
 
+/* Does the dump have blocks, and say nothing of their births? */
+static bool lacks_births(const struct hs_profile_dump *dump)
+{
+    return dump->birth_window_ms == 0 && dump->live.bytes > 0;
+}
+
 static int add_dumps(struct finder *finder)
 {
     const struct hs_selection *selection = finder->selection;
     size_t sample_before = 0;
     for (uint32_t d = 0; d < selection->dump_count; d++) {
         const struct hs_profile_dump *dump = &selection->profile->dumps[selection->dumps[d]];
+        if (lacks_births(dump)) {
+            return -ENODATA;
+        }
         if (dump->birth_window_ms != 0) {
             add_dump(finder, d, sample_before);
-        } else if (dump->live.bytes > 0) {
-            return -ENODATA;
         }
         sample_before += dump->samples_n;
     }
@@ -242,8 +249,7 @@ bool hs_leaks_is_known(const struct hs_profile *profile, const struct hs_select_
         return true;
     }
     for (uint32_t d = 0; d < selection.dump_count; d++) {
-        const struct hs_profile_dump *dump = &profile->dumps[selection.dumps[d]];
-        is_known &= dump->birth_window_ms != 0 || dump->live.bytes <= 0;
+        is_known &= !lacks_births(&profile->dumps[selection.dumps[d]]);
     }
     hs_selection_deinit(&selection);
     return is_known;
