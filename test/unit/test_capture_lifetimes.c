@@ -10,33 +10,15 @@
 
 #include <cmocka.h>
 
+#include "capture_fixture.h"
 #include "collect/region/capture.h"
-#include "region_writer.h"
 #include "rt/bits.h"
-
-struct fixture {
-    struct region_writer w;
-    struct player p;
-    uint32_t stack; /* the first of four */
-};
 
 static int set_up(void **state)
 {
-    static struct fixture f;
-    region_writer_init(&f.w, &(struct region_plan){ 64, 1 });
-    f.stack = region_writer_stacks(&f.w, 4);
-    player_init(&f.p, &f.w, 1, 0, 64);
-    f.w.header->sections[HS_SECTION_RECORDS].count = 64;
-    f.w.control->flags |= HS_CONTROL_LIFETIMES;
-    *state = &f;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct fixture *f = *state;
-    player_deinit(&f->p);
-    region_writer_deinit(&f->w);
+    struct fixture *f = capture_fixture_begin(1);
+    f->w.control->flags |= HS_CONTROL_LIFETIMES;
+    *state = f;
     return 0;
 }
 
@@ -218,13 +200,14 @@ static void test_hostile_sums(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_sums, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_free_under_way, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_allocation_under_way, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_wrapped, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_after_the_cut, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_no_section, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_hostile_sums, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_sums, set_up, capture_fixture_tear_down),
+        cmocka_unit_test_setup_teardown(test_free_under_way, set_up, capture_fixture_tear_down),
+        cmocka_unit_test_setup_teardown(test_allocation_under_way, set_up,
+                                        capture_fixture_tear_down),
+        cmocka_unit_test_setup_teardown(test_wrapped, set_up, capture_fixture_tear_down),
+        cmocka_unit_test_setup_teardown(test_after_the_cut, set_up, capture_fixture_tear_down),
+        cmocka_unit_test_setup_teardown(test_no_section, set_up, capture_fixture_tear_down),
+        cmocka_unit_test_setup_teardown(test_hostile_sums, set_up, capture_fixture_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

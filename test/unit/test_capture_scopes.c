@@ -8,32 +8,14 @@
 
 #include <cmocka.h>
 
+#include "capture_fixture.h"
 #include "collect/region/capture.h"
-#include "region_writer.h"
-
-struct fixture {
-    struct region_writer w;
-    struct player p;
-    uint32_t stack; /* the first of four */
-};
 
 static int set_up(void **state)
 {
-    static struct fixture f;
-    region_writer_init(&f.w, &(struct region_plan){ 64, 4096 });
-    f.stack = region_writer_stacks(&f.w, 4);
-    player_init(&f.p, &f.w, 1, 0, 64);
-    f.w.header->sections[HS_SECTION_RECORDS].count = 64;
-    f.w.header->sections[HS_SECTION_SCOPES].count = HS_SCOPE_OTHER + 1;
-    *state = &f;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct fixture *f = *state;
-    player_deinit(&f->p);
-    region_writer_deinit(&f->w);
+    struct fixture *f = capture_fixture_begin(4096);
+    f->w.header->sections[HS_SECTION_SCOPES].count = HS_SCOPE_OTHER + 1;
+    *state = f;
     return 0;
 }
 
@@ -156,11 +138,13 @@ static void test_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_scopes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_parents_that_make_a_circle, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_ids_that_do_not_exist, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_no_section, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_names, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_scopes, set_up, capture_fixture_tear_down),
+        cmocka_unit_test_setup_teardown(test_parents_that_make_a_circle, set_up,
+                                        capture_fixture_tear_down),
+        cmocka_unit_test_setup_teardown(test_ids_that_do_not_exist, set_up,
+                                        capture_fixture_tear_down),
+        cmocka_unit_test_setup_teardown(test_no_section, set_up, capture_fixture_tear_down),
+        cmocka_unit_test_setup_teardown(test_names, set_up, capture_fixture_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

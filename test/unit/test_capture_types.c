@@ -8,37 +8,19 @@
 
 #include <cmocka.h>
 
+#include "capture_fixture.h"
 #include "collect/region/capture.h"
 #include "collect/region/record_types.h"
-#include "region_writer.h"
 #include "trace/heap_parts.h"
-
-struct fixture {
-    struct region_writer w;
-    struct player p;
-    uint32_t stack; /* the first of four, each of which has a block of 1000 bytes */
-};
 
 static int set_up(void **state)
 {
-    static struct fixture f;
-    region_writer_init(&f.w, &(struct region_plan){ 64, 4096 });
-    f.stack = region_writer_stacks(&f.w, 4);
-    player_init(&f.p, &f.w, 1, 0, 64);
-    f.w.header->sections[HS_SECTION_RECORDS].count = 64;
-    f.w.header->sections[HS_SECTION_TYPES].count = HS_TYPE_OTHER + 1;
+    struct fixture *f = capture_fixture_begin(4096);
+    f->w.header->sections[HS_SECTION_TYPES].count = HS_TYPE_OTHER + 1;
     for (uint32_t i = 0; i < 4; i++) {
-        player_birth(&f.p, f.stack + i, 1000, 0);
+        player_birth(&f->p, f->stack + i, 1000, 0);
     }
-    *state = &f;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct fixture *f = *state;
-    player_deinit(&f->p);
-    region_writer_deinit(&f->w);
+    *state = f;
     return 0;
 }
 
@@ -172,11 +154,12 @@ static void test_no_section(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_given_types, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_found_types, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_none_is_given, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_ids_and_texts_that_do_not_exist, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_no_section, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_given_types, set_up, capture_fixture_tear_down),
+        cmocka_unit_test_setup_teardown(test_found_types, set_up, capture_fixture_tear_down),
+        cmocka_unit_test_setup_teardown(test_none_is_given, set_up, capture_fixture_tear_down),
+        cmocka_unit_test_setup_teardown(test_ids_and_texts_that_do_not_exist, set_up,
+                                        capture_fixture_tear_down),
+        cmocka_unit_test_setup_teardown(test_no_section, set_up, capture_fixture_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

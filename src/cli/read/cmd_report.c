@@ -100,13 +100,18 @@ static int parse_focus(const struct hs_opts_spec *spec, struct report_args *args
     return 0;
 }
 
-/* Leaks and lifetimes are recorded by stack alone. */
-static int refuse_stack_mode(const struct hs_opts_spec *spec, const struct report_args *args,
-                             const char *option)
+/* Leaks and lifetimes are forms of their own, and are recorded by stack alone. */
+static int refuse_others(const struct hs_opts_spec *spec, const struct report_args *args,
+                         const char *option)
 {
-    return args->stack_mode == 0
-               ? 0
-               : hs_args_fail(spec, "%s cannot be shown together with --stack-mode", option);
+    const char *other = args->is_tree                              ? "--tree"
+                        : args->is_health                          ? "--health"
+                        : args->is_rss                             ? "--rss"
+                        : args->by                                 ? "--by"
+                        : args->is_leaks && args->has_lifetimes    ? "--lifetimes"
+                        : args->stack_mode != HS_STACK_MODE_NATIVE ? "--stack-mode"
+                                                                   : NULL;
+    return other ? hs_args_fail(spec, "%s cannot be shown together with %s", option, other) : 0;
 }
 
 /* --leaks: of what lives. */
@@ -116,21 +121,13 @@ static int parse_leaks(const struct hs_opts_spec *spec, const struct report_args
     if (!args->is_leaks) {
         return 0;
     }
-    if (args->is_tree || args->is_health || args->is_rss || args->by || args->has_lifetimes) {
-        return hs_args_fail(spec, "--leaks cannot be shown together with %s",
-                            args->is_tree     ? "--tree"
-                            : args->is_health ? "--health"
-                            : args->is_rss    ? "--rss"
-                            : args->by        ? "--by"
-                                              : "--lifetimes");
-    }
     if (options->view != HS_VIEW_AUTO && options->view != HS_VIEW_SPACE) {
         return hs_args_fail(spec, "--leaks is about what lives: it needs --view space");
     }
     options->view = HS_VIEW_SPACE;
     options->has_leaks = true;
     options->form = args->is_json ? options->form : HS_REPORT_LEAKS;
-    return refuse_stack_mode(spec, args, "--leaks");
+    return refuse_others(spec, args, "--leaks");
 }
 
 /* --lifetimes and --temporary. */
@@ -148,17 +145,10 @@ static int parse_lifetimes(const struct hs_opts_spec *spec, const struct report_
         return hs_args_fail(spec, "--temporary: numbers are recorded in classes: give 0, 1, 3, 7, "
                                   "15, 31, 63 or 127");
     }
-    if (args->is_tree || args->is_health || args->is_rss || args->by) {
-        return hs_args_fail(spec, "--lifetimes cannot be shown together with %s",
-                            args->is_tree     ? "--tree"
-                            : args->is_health ? "--health"
-                            : args->is_rss    ? "--rss"
-                                              : "--by");
-    }
     options->has_lifetimes = true;
     options->between_count = is_given ? (uint32_t)args->between_count : 0;
     options->form = args->is_json ? options->form : HS_REPORT_LIFETIMES;
-    return refuse_stack_mode(spec, args, "--lifetimes");
+    return refuse_others(spec, args, "--lifetimes");
 }
 
 /* A number, or "all". */
