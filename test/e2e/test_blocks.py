@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 from conftest import clean_env
+from threads_at_work import at_work, number
 
 SUMS = """
 SELECT count(*) FROM heapscope_samples s
@@ -19,10 +20,6 @@ def rows(heapscope, file, sql):
     done = heapscope("query", "--format", "csv", file, sql)
     assert done.returncode == 0, done.stderr
     return list(csv.DictReader(io.StringIO(done.stdout)))
-
-
-def number(heapscope, file, sql):
-    return float(list(rows(heapscope, file, sql)[0].values())[0])
 
 
 def known_blocks(program):
@@ -85,24 +82,10 @@ def child_of(pid):
         return children.read().split()[0]
 
 
-WORK = """
-import threading, time
-kept = []
-def work(n):
-    for i in range(20):
-        kept.append([str(i) * n for i in range(500)])
-        del kept[::7]
-        time.sleep(0.02)
-threads = [threading.Thread(target=work, args=(n,)) for n in range(5, 9)]
-[t.start() for t in threads]
-[t.join() for t in threads]
-"""
-
-
 @pytest.mark.parametrize("interval", [1, 4096])
 def test_sums(heapscope, run, report, interval):
     """At each snapshot, taken while threads work, what the blocks stand for adds up to the stacks'."""
-    done = run(["/usr/bin/python3", "-c", WORK], "-i", interval, "--blocks", "--dump-every", "100ms")
+    done = run(["/usr/bin/python3", "-c", at_work(0.02)], "-i", interval, "--blocks", "--dump-every", "100ms")
     assert done.status == 0
     assert number(heapscope, done.file, "SELECT count(DISTINCT dump_id) FROM heapscope_blocks") > 2
     assert number(heapscope, done.file, SUMS) == 0

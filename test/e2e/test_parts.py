@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 from conftest import clean_env
+from threads_at_work import at_work, number
 from waiting import wait_until
 
 THREADS = 3
@@ -113,30 +114,10 @@ WHERE abs(live_bytes - (SELECT total(bytes) FROM heapscope_parts p WHERE p.dump_
 """
 
 
-def number(heapscope, file, sql):
-    done = heapscope("query", "--format", "csv", file, sql)
-    assert done.returncode == 0, done.stderr
-    return float(done.stdout.splitlines()[1])
-
-
-WORK = """
-import threading, time
-kept = []
-def work(n):
-    for i in range(20):
-        kept.append([str(i) * n for i in range(500)])
-        del kept[::7]
-        time.sleep(0.04)
-threads = [threading.Thread(target=work, args=(n,)) for n in range(5, 9)]
-[t.start() for t in threads]
-[t.join() for t in threads]
-"""
-
-
 @pytest.mark.parametrize("interval", [1, 4096])
 def test_parts_add_up(heapscope, run, interval):
     """In every dump, the parts of each stack and heap add up to its row, for what lives and for the peak."""
-    done = run(["/usr/bin/python3", "-c", WORK], "-i", interval, "--dump-every", "200ms")
+    done = run(["/usr/bin/python3", "-c", at_work(0.04)], "-i", interval, "--dump-every", "200ms")
     assert done.status == 0, done.stderr
     file = done.file
     assert number(heapscope, file, "SELECT count(*) FROM heapscope_dumps") >= 4
