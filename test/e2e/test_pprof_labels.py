@@ -5,7 +5,8 @@ import subprocess
 import pprof_file
 import pytest
 from conftest import clean_env
-from test_blocks import WORK, child_of, known_blocks, number, rows
+from test_blocks import child_of, known_blocks, rows
+from threads_at_work import at_work, number
 
 
 def export(heapscope, root, file, out, *options):
@@ -18,7 +19,7 @@ def export(heapscope, root, file, out, *options):
 def recorded(request, dist, tmp_path_factory):
     file = tmp_path_factory.mktemp("labels") / "x.pftrace"
     command = [dist / "bin" / "heapscope", "run", "-q", "--blocks", "-i", request.param, "-o", file, "--", "/usr/bin/python3", "-c",
-               WORK + "import os; os._exit(0)"]
+               at_work(0.02) + "import os; os._exit(0)"]
     done = subprocess.run(list(map(str, command)), stdin=subprocess.DEVNULL, env=clean_env(), timeout=60)
     assert done.returncode == 0
     return file
