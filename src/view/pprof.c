@@ -194,10 +194,10 @@ static void put_mappings(struct hs_pprof_writer *w)
  */
 static int64_t rounded(double *carry, double value)
 {
-    if (isnan(value) || isinf(value)) {
+    if (isnan(value) || isinf(value) || value == floor(value)) {
         return hs_saturate_round(value);
     }
-    double out = round(value + *carry);
+    double out = fmax(floor(value), fmin(ceil(value), round(value + *carry)));
     *carry += value - out;
     return hs_saturate_round(out);
 }

@@ -182,11 +182,35 @@ static void labels_tell_processes_and_heaps_apart(void **state)
     fixture_deinit(&fx);
 }
 
+static void whole_numbers_stay(void **state)
+{
+    (void)state;
+    struct fixture fx = fixture_new();
+    fixture_process(&fx, 1, "p");
+    fixture_dump(&fx, 1)->has_peak = false;
+    const double counts[] = { 1.5, 0, 2, 0, 1.5, 7 };
+    const int64_t want[] = { 2, 0, 2, 0, 1, 7 };
+    for (size_t i = 0; i < 6; i++) {
+        char name[] = { (char)('a' + i), '\0' };
+        uint32_t node = fixture_call(&fx, HS_NODE_NONE, name);
+        fixture_sample(&fx, node, fixture_exact(8 * counts[i], counts[i]), fixture_exact(80, 10),
+                       fixture_exact(0, 0));
+    }
+    Hs__Pprof__PprofProfile *p = export_and_decode(&fx.p);
+    assert_int_equal(p->n_sample, 6);
+    for (size_t i = 0; i < 6; i++) {
+        assert_int_equal(p->sample[i]->value[2], want[i]);
+    }
+    hs__pprof__pprof_profile__free_unpacked(p, NULL);
+    fixture_deinit(&fx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(says_everything),
         cmocka_unit_test(labels_tell_processes_and_heaps_apart),
+        cmocka_unit_test(whole_numbers_stay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
