@@ -225,6 +225,7 @@ def test_not_profileable(make_daemon, link, start_bound):
 
 def test_commands_say_what_is_missing(link, start_bound, heapscope):
     program = start_bound(link("bound"))
+    program.tell("keep 1")
     done = heapscope("snapshot", "-p", program.pid)
     assert done.returncode == 1 and "records without a session, and has found no daemon yet" in done.stderr
     said = heapscope("doctor", program.pid)

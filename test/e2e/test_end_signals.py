@@ -30,6 +30,7 @@ class Command:
         self.process = subprocess.Popen([str(part) for part in command], env=env, stdin=subprocess.DEVNULL,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0)
         self.said = ""
+        self.signal_times = []
         self.pid = self.process.pid
         stream = self.process.stderr if is_ready == "recording until" else self.process.stdout
         while is_ready not in self.said:
@@ -39,8 +40,15 @@ class Command:
 
     def signal_twice(self, number):
         """What timeout(1) does."""
+        self.signal_times.append(time.monotonic())
         os.kill(self.pid, number)
         os.killpg(self.pid, number)
+        self.signal_times.append(time.monotonic())
+
+    def may_lack_names(self):
+        """A signal that comes more than a second after the first one ends the search for names. On a busy machine the first
+        can be handled late, never the last one early."""
+        return self.signal_times and self.signal_times[-1] - self.signal_times[0] > 0.5
 
     def wait(self):
         out, err = self.process.communicate(timeout=100)
@@ -105,9 +113,10 @@ def wait_for_works(heapscope, commands, env):
 
 def check(report, command, out, pid):
     """All files are complete, and functions have their names."""
-    assert "No profiles" not in command.said and "interrupted" not in command.said, command.said
+    assert "No profiles" not in command.said, command.said
     functions = str(report(out / "raw-trace"))
-    assert "work_on" in functions, command.said
+    if not command.may_lack_names():
+        assert "interrupted" not in command.said and "work_on" in functions, command.said
     if "record" in command.process.args:
         assert list(out.glob(f"heap_dump.*.{pid or '*'}.*.pb.gz")), command.said
 
