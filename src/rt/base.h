@@ -20,7 +20,16 @@
 #define HS_HIDDEN                        __attribute__((visibility("hidden")))
 #define HS_PRINTF(format_idx, first_idx) __attribute__((format(printf, format_idx, first_idx)))
 
-#define HS_COUNT_OF(array)               (sizeof(array) / sizeof((array)[0]))
+/* Is the code built for ThreadSanitizer? */
+#if defined(__SANITIZE_THREAD__)
+#define HS_IS_TSAN 1
+#elif defined(__has_feature)
+#define HS_IS_TSAN (__has_feature(thread_sanitizer))
+#else
+#define HS_IS_TSAN 0
+#endif
+
+#define HS_COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Rounds up to a multiple of `align`, a power of two. */
 static inline uint64_t hs_align_up(uint64_t value, uint64_t align)

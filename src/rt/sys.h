@@ -15,6 +15,12 @@
 #include <sys/syscall.h>
 
 #include "arch/syscall.h"
+#include "rt/base.h"
+
+#if HS_IS_TSAN
+#include <errno.h>
+#include <sys/mman.h>
+#endif
 
 /* mmap(2). */
 static inline long hs_sys_mmap(void *addr, size_t len_bytes, int prot, int flags, int fd,
@@ -23,9 +29,13 @@ static inline long hs_sys_mmap(void *addr, size_t len_bytes, int prot, int flags
     return hs_arch_syscall(SYS_mmap, (long)addr, (long)len_bytes, prot, flags, fd, (long)off);
 }
 
-/* munmap(2). */
+/* munmap(2). ThreadSanitizer sees only libc's, and otherwise takes the next page at this address for
+ * the same page. */
 static inline long hs_sys_munmap(void *addr, size_t len_bytes)
 {
+#if HS_IS_TSAN
+    return munmap(addr, len_bytes) == 0 ? 0 : -errno;
+#endif
     return hs_arch_syscall(SYS_munmap, (long)addr, (long)len_bytes, 0, 0, 0, 0);
 }
 

@@ -31,15 +31,12 @@
 #include "collect/region/record_scan.h"
 #include "region_writer.h"
 #include "rt/atomic.h"
+#include "rt/base.h"
 
 #define PLAYERS 4U
 
 /* Under ThreadSanitizer a scan takes a hundred times as long. */
-#if defined(__SANITIZE_THREAD__)
-#define SCALE 16U
-#else
-#define SCALE 1U
-#endif
+#define SCALE       (HS_IS_TSAN ? 16U : 1U)
 #define SPARE_SLOTS (32000U / SCALE) /* how many tombstones a player may have while a cut is open */
 
 static struct hs_region open_region(const struct region_writer *w)

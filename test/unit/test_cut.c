@@ -41,18 +41,8 @@
 #include "collect/region/record_scan.h"
 #include "cut_writers.h"
 #include "rt/atomic.h"
+#include "rt/base.h"
 #include "rt/bits.h"
-
-#if defined(__SANITIZE_THREAD__)
-#define IS_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define IS_TSAN 1
-#endif
-#endif
-#ifndef IS_TSAN
-#define IS_TSAN 0
-#endif
 
 static unsigned times = 1;
 
@@ -363,10 +353,10 @@ static void play_game(const char *name, const struct writers_plan *plan, unsigne
 
 /* Under ThreadSanitizer everything takes a hundred times as long. */
 static const struct writers_plan small_plans[] = {
-    { WRITERS_WINDOW, 3, IS_TSAN ? 50 : 1000, IS_TSAN ? 64 : 1024 },
-    { WRITERS_CAUSAL, 2, IS_TSAN ? 50 : 1000, IS_TSAN ? 64 : 1024 },
-    { WRITERS_MOVE, 2, IS_TSAN ? 50 : 1000, IS_TSAN ? 64 : 1024 },
-    { WRITERS_HAND, 2, IS_TSAN ? 50 : 4000, IS_TSAN ? 64 : 1024 },
+    { WRITERS_WINDOW, 3, HS_IS_TSAN ? 50 : 1000, HS_IS_TSAN ? 64 : 1024 },
+    { WRITERS_CAUSAL, 2, HS_IS_TSAN ? 50 : 1000, HS_IS_TSAN ? 64 : 1024 },
+    { WRITERS_MOVE, 2, HS_IS_TSAN ? 50 : 1000, HS_IS_TSAN ? 64 : 1024 },
+    { WRITERS_HAND, 2, HS_IS_TSAN ? 50 : 4000, HS_IS_TSAN ? 64 : 1024 },
 };
 
 static unsigned rounds_of(unsigned count)
@@ -378,7 +368,7 @@ static void test_windows_have_no_gap(void **state)
 {
     (void)state;
     play_game("window", &small_plans[0], rounds_of(40));
-    if (!IS_TSAN) {
+    if (!HS_IS_TSAN) {
         play_game("window", &(struct writers_plan){ WRITERS_WINDOW, 2, 30000, 1024 },
                   rounds_of(10));
     }
@@ -617,5 +607,5 @@ int main(int argc, char **argv)
     };
     int failed = cmocka_run_group_tests(in_threads, NULL, NULL);
     /* ThreadSanitizer sees one process only. */
-    return failed + (IS_TSAN ? 0 : cmocka_run_group_tests(in_children, NULL, NULL));
+    return failed + (HS_IS_TSAN ? 0 : cmocka_run_group_tests(in_children, NULL, NULL));
 }
