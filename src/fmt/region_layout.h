@@ -22,6 +22,7 @@
  *   ...     TYPES      struct hs_name_v2           names of types
  *   ...     SCOPES     struct hs_name_v2           names of what the program says that it is doing
  *   ...     LIFETIMES  struct hs_lifetimes_v2      by stack, how long freed blocks lived
+ *   ...     CODE_NAMES struct hs_code_name_v2      frames that have no code address but a name
  *
  * Blocks. A block is known by its heap and an id: its address, or any number that the program uses
  * for it. The record has the id, and the record's stack has the heap. A heap is either primary (its
@@ -58,7 +59,9 @@
 
 #include <stdint.h>
 
+#include "fmt/code_name_layout.h"
 #include "fmt/lifetime_layout.h"
+#include "fmt/own_ranges_layout.h"
 #include "fmt/totals_layout.h"
 
 #define HS_REGION_MAGIC       UINT64_C(0x31304e4f49474552) /* "REGION01" read as little-endian */
@@ -90,6 +93,8 @@ enum hs_section_id {
     HS_SECTION_TYPES,
     HS_SECTION_SCOPES,
     HS_SECTION_LIFETIMES, /* not in the header's array: see hs_region_section() */
+    HS_SECTION_RESERVED,  /* has no room */
+    HS_SECTION_CODE_NAMES,
     HS_SECTION_N,
 };
 
@@ -240,22 +245,8 @@ struct hs_region_header_v2 {
      * in older regions: header_bytes says how much is. */
     uint64_t own_ranges_va;
     struct hs_section_v1 lifetimes; /* LIFETIMES */
-};
-
-#define HS_OWN_RANGES 255U
-
-/* Whole pages in the target's memory. */
-struct hs_own_range_v2 {
-    uint64_t start_va; /* 0: unused */
-    uint64_t end_va;   /* not above start_va: it is being written */
-};
-
-/* Anonymous memory that the client has mapped for itself: a list of such structures, in the
- * target's memory. */
-struct hs_own_ranges_v2 {
-    uint64_t next_va; /* 0: this is the last one */
-    uint64_t reserved;
-    struct hs_own_range_v2 ranges[HS_OWN_RANGES];
+    struct hs_section_v1 reserved_section;
+    struct hs_section_v1 code_names; /* CODE_NAMES */
 };
 
 /* The heap of what the program maps itself. Its blocks are ranges of addresses. */
@@ -379,6 +370,9 @@ enum hs_module_kind {
 enum hs_frame_flag {
     HS_FRAME_EXACT = 1U << 0,  /* pc is the next instruction itself, not a return address */
     HS_FRAME_MARKER = 1U << 1, /* pc is 256 + enum hs_stack_end, or HS_FRAME_PC_CUT */
+    /* pc is an index in CODE_NAMES: a function that an interpreter runs. module_id is
+     * HS_MODULE_ID_MARKER. */
+    HS_FRAME_NAMED = 1U << 2,
 };
 
 #define HS_FRAME_PC_CUT UINT64_C(1)   /* marker: middle frames of a very deep stack are left out */
@@ -482,6 +476,7 @@ static inline uint32_t hs_section_elem_bytes(enum hs_section_id section)
         [HS_SECTION_TYPES] = sizeof(struct hs_name_v2),
         [HS_SECTION_SCOPES] = sizeof(struct hs_name_v2),
         [HS_SECTION_LIFETIMES] = sizeof(struct hs_lifetimes_v2),
+        [HS_SECTION_CODE_NAMES] = sizeof(struct hs_code_name_v2),
     };
     return bytes[section];
 }
@@ -490,5 +485,8 @@ static inline uint32_t hs_section_elem_bytes(enum hs_section_id section)
 static inline struct hs_section_v1 *hs_region_section(struct hs_region_header_v2 *header,
                                                       enum hs_section_id section)
 {
-    return section < HS_SECTION_N_V2 ? &header->sections[section] : &header->lifetimes;
+    return section == HS_SECTION_CODE_NAMES  ? &header->code_names
+           : section == HS_SECTION_RESERVED  ? &header->reserved_section
+           : section == HS_SECTION_LIFETIMES ? &header->lifetimes
+                                             : &header->sections[section];
 }

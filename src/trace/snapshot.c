@@ -26,6 +26,8 @@ void hs_snapshot_free(struct hs_snapshot *snap)
     free(snap->heaps);
     free(snap->modules);
     free(snap->frames);
+    free(snap->code_names);
+    free(snap->code_texts);
     free(snap->frame_ids);
     free(snap->stacks);
     free(snap->scopes);
@@ -107,7 +109,10 @@ bool hs_snapshot_is_valid(const struct hs_snapshot *snap)
         }
     }
     for (uint32_t i = 0; i < snap->frame_count; i++) {
-        if (snap->frames[i].module_id >= snap->module_count) {
+        const struct hs_snap_frame *frame = &snap->frames[i];
+        bool is_named = (frame->flags & HS_FRAME_NAMED) != 0;
+        if (frame->module_id >= snap->module_count ||
+            (is_named && frame->pc >= snap->code_name_count)) {
             return false;
         }
     }

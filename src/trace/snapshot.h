@@ -66,9 +66,20 @@ struct hs_snap_module {
 struct hs_snap_frame {
     /* link-time address of the instruction; in a caller, an address inside the call instruction */
     uint64_t rel_pc;
-    uint64_t pc; /* run-time address as recorded; markers: HS_FRAME_PC_* */
+    /* run-time address as recorded; markers: HS_FRAME_PC_*; HS_FRAME_NAMED: index in code_names */
+    uint64_t pc;
     uint32_t module_id;
     uint32_t flags; /* enum hs_frame_flag */
+};
+
+/* A function that an interpreter runs. Its texts are UTF-8 without control characters, and lie in
+ * the snapshot's code_texts. */
+struct hs_snap_code_name {
+    const char *function; /* "": unknown */
+    const char *file;     /* "": unknown */
+    uint32_t line;        /* that the frame runs; 0: unknown */
+    uint32_t first_line;  /* of the function; 0: unknown */
+    uint32_t language;    /* enum hs_code_language, below HS_LANGUAGE_N */
 };
 
 /* What the program said that it was doing: a scope, which lies in others. It is a label if its name
@@ -265,6 +276,9 @@ struct hs_snapshot {
     uint32_t module_count;
     struct hs_snap_frame *frames;
     uint32_t frame_count;
+    struct hs_snap_code_name *code_names; /* of frames with HS_FRAME_NAMED */
+    uint32_t code_name_count;
+    char *code_texts;    /* what the names of code_names point into */
     uint32_t *frame_ids; /* the array that stacks[].frame_ids point into */
     uint64_t frame_id_count;
     struct hs_snap_stack *stacks;

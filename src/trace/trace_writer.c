@@ -75,6 +75,7 @@ struct hs_trace_writer *hs_trace_writer_free(struct hs_trace_writer *writer)
         hs_intern_deinit(&writer->functions);
         hs_intern_deinit(&writer->paths);
         hs_intern_deinit(&writer->build_ids);
+        hs_intern_deinit(&writer->sources);
         hs_intern_deinit(&writer->mappings);
         hs_intern_deinit(&writer->frames);
         hs_intern_deinit(&writer->callstacks);

@@ -34,7 +34,7 @@ struct strings {
 };
 
 struct hs_writer_batch {
-    struct strings functions, paths, build_ids;
+    struct strings functions, paths, build_ids, sources;
     Hs__Pb__Mapping mappings[BATCH_MAPPINGS];
     size_t mapping_count;
     Hs__Pb__Frame frames[BATCH_FRAMES];
@@ -50,7 +50,7 @@ struct hs_writer_batch {
     char *texts[BATCH_STRINGS]; /* strings that live as long as the batch */
     size_t text_count;
     uint64_t time_ns;
-    void *pointers[BATCH_STRINGS * 3 + BATCH_MAPPINGS + BATCH_FRAMES + BATCH_CALLSTACKS];
+    void *pointers[BATCH_STRINGS * 4 + BATCH_MAPPINGS + BATCH_FRAMES + BATCH_CALLSTACKS];
 };
 
 struct hs_writer_batch *hs_batch_new(void)
@@ -91,7 +91,8 @@ void hs_batch_flush(struct hs_trace_writer *writer)
 {
     struct hs_writer_batch *batch = writer->batch;
     if (batch->functions.count + batch->paths.count + batch->build_ids.count +
-            batch->mapping_count + batch->frame_count + batch->callstack_count >
+            batch->sources.count + batch->mapping_count + batch->frame_count +
+            batch->callstack_count >
         0) {
         Hs__Pb__InternedData data = HS__PB__INTERNED_DATA__INIT;
         void **at = batch->pointers;
@@ -103,6 +104,7 @@ void hs_batch_flush(struct hs_trace_writer *writer)
         FIELD(function_names, batch->functions.list, batch->functions.count);
         FIELD(mapping_paths, batch->paths.list, batch->paths.count);
         FIELD(build_ids, batch->build_ids.list, batch->build_ids.count);
+        FIELD(source_paths, batch->sources.list, batch->sources.count);
         FIELD(mappings, batch->mappings, batch->mapping_count);
         FIELD(frames, batch->frames, batch->frame_count);
         FIELD(callstacks, batch->callstacks, batch->callstack_count);
@@ -113,6 +115,7 @@ void hs_batch_flush(struct hs_trace_writer *writer)
         hs_writer_packet(writer, &packet);
     }
     batch->functions.count = batch->paths.count = batch->build_ids.count = 0;
+    batch->sources.count = 0;
     batch->mapping_count = batch->frame_count = batch->callstack_count = 0;
     batch->byte_count = batch->id_count = batch->text_bytes = 0;
     drop_texts(batch);
@@ -124,10 +127,11 @@ static void make_room(struct hs_trace_writer *writer, size_t ids)
 {
     struct hs_writer_batch *batch = writer->batch;
     if (batch->functions.count == BATCH_STRINGS || batch->paths.count == BATCH_STRINGS ||
-        batch->build_ids.count == BATCH_STRINGS || batch->text_count == BATCH_STRINGS ||
-        batch->mapping_count == BATCH_MAPPINGS || batch->frame_count == BATCH_FRAMES ||
-        batch->callstack_count == BATCH_CALLSTACKS || batch->byte_count >= BATCH_BYTES_FULL ||
-        batch->id_count + ids > BATCH_IDS || batch->text_bytes > HS_PACKET_BYTES / 2) {
+        batch->build_ids.count == BATCH_STRINGS || batch->sources.count == BATCH_STRINGS ||
+        batch->text_count == BATCH_STRINGS || batch->mapping_count == BATCH_MAPPINGS ||
+        batch->frame_count == BATCH_FRAMES || batch->callstack_count == BATCH_CALLSTACKS ||
+        batch->byte_count >= BATCH_BYTES_FULL || batch->id_count + ids > BATCH_IDS ||
+        batch->text_bytes > HS_PACKET_BYTES / 2) {
         hs_batch_flush(writer);
     }
 }
@@ -239,8 +243,16 @@ static struct hs_intern_key frame_key(uint32_t mapping_iid, uint32_t function_ii
     return (struct hs_intern_key){ .hi = (uint64_t)mapping_iid << 32 | function_iid, .lo = rel_pc };
 }
 
+/* What a frame says of itself, beside its key. */
+struct frame_facts {
+    uint32_t function_iid, source_iid; /* 0: unknown */
+    uint32_t line;                     /* 0: unknown */
+    uint32_t kind;                     /* KIND_UNKNOWN is not written */
+    bool is_numbered;                  /* rel_pc is a number of its own, not that of the key */
+};
+
 static int intern_frame(struct hs_trace_writer *writer, struct hs_intern_key key,
-                        uint32_t function_iid, bool is_jit, uint32_t *ret_iid)
+                        const struct frame_facts *facts, uint32_t *ret_iid)
 {
     struct hs_writer_batch *batch = writer->batch;
     uint32_t id;
@@ -257,11 +269,15 @@ static int intern_frame(struct hs_trace_writer *writer, struct hs_intern_key key
         frame->has_iid = frame->has_mapping_id = frame->has_rel_pc = true;
         frame->iid = *ret_iid;
         frame->mapping_id = key.hi >> 32;
-        frame->rel_pc = key.lo;
-        frame->has_function_name_id = function_iid != 0;
-        frame->function_name_id = function_iid;
-        frame->has_kind = is_jit;
-        frame->kind = HS__PB__FRAME__KIND__KIND_JIT;
+        frame->rel_pc = facts->is_numbered ? *ret_iid : key.lo;
+        frame->has_function_name_id = facts->function_iid != 0;
+        frame->function_name_id = facts->function_iid;
+        frame->has_source_path_iid = facts->source_iid != 0;
+        frame->source_path_iid = facts->source_iid;
+        frame->has_line_number = facts->line != 0;
+        frame->line_number = facts->line;
+        frame->has_kind = facts->kind != HS__PB__FRAME__KIND__KIND_UNKNOWN;
+        frame->kind = facts->kind;
     }
     return 0;
 }
@@ -281,25 +297,47 @@ bool hs_batch_has_frame(const struct hs_trace_writer *writer, uint32_t mapping_i
 int hs_batch_frame(struct hs_trace_writer *writer, uint32_t mapping_iid, uint64_t rel_pc,
                    bool is_jit, const char *name, uint32_t *ret_iid)
 {
-    uint32_t function_iid = 0;
-    int err = name ? intern_function(writer, name, &function_iid) : 0;
-    return err < 0 ? err
-                   : intern_frame(writer, frame_key(mapping_iid, 0, rel_pc), function_iid, is_jit,
-                                  ret_iid);
+    struct frame_facts facts = { .kind = is_jit ? HS__PB__FRAME__KIND__KIND_JIT
+                                                : HS__PB__FRAME__KIND__KIND_UNKNOWN };
+    int err = name ? intern_function(writer, name, &facts.function_iid) : 0;
+    return err < 0 ? err : intern_frame(writer, frame_key(mapping_iid, 0, rel_pc), &facts, ret_iid);
 }
 
 int hs_batch_note(struct hs_trace_writer *writer, const char *path, const char *name,
                   uint32_t *ret_iid)
 {
     struct hs_batch_mapping mapping = { .path = path, .build_id = (const uint8_t *)"" };
-    uint32_t mapping_iid = 0, function_iid = 0;
+    struct frame_facts facts = { 0 };
+    uint32_t mapping_iid = 0;
     int err = hs_batch_mapping(writer, &mapping, &mapping_iid);
     if (err == 0) {
-        err = intern_function(writer, name, &function_iid);
+        err = intern_function(writer, name, &facts.function_iid);
     }
     return err < 0 ? err
-                   : intern_frame(writer, frame_key(mapping_iid, function_iid, 0), function_iid,
-                                  false, ret_iid);
+                   : intern_frame(writer, frame_key(mapping_iid, facts.function_iid, 0), &facts,
+                                  ret_iid);
+}
+
+int hs_batch_script_frame(struct hs_trace_writer *writer, const char *path, const char *function,
+                          const char *file, uint32_t line, uint32_t *ret_iid)
+{
+    struct hs_batch_mapping mapping = { .path = path, .build_id = (const uint8_t *)"" };
+    struct frame_facts facts = { .line = line,
+                                 .kind = HS__PB__FRAME__KIND__KIND_INTERPRETED,
+                                 .is_numbered = true };
+    uint32_t mapping_iid = 0;
+    int err = hs_batch_mapping(writer, &mapping, &mapping_iid);
+    if (err == 0) {
+        err = intern_function(writer, function, &facts.function_iid);
+    }
+    if (err == 0) {
+        err = intern_string(writer, &writer->sources, &writer->batch->sources, file, strlen(file),
+                            true, &facts.source_iid);
+    }
+    uint64_t place = (uint64_t)facts.source_iid << 32 | line;
+    return err < 0 ? err
+                   : intern_frame(writer, frame_key(mapping_iid, facts.function_iid, place), &facts,
+                                  ret_iid);
 }
 
 /* Encodes frame ids. protobuf-c writes the key in front of the first id itself. */

@@ -51,6 +51,10 @@ int hs_batch_frame(struct hs_trace_writer *writer, uint32_t mapping_iid, uint64_
 /* Interns a frame that is no code but only a name, which is copied. */
 int hs_batch_note(struct hs_trace_writer *writer, const char *path, const char *name,
                   uint32_t *ret_iid);
+/* Interns a function that an interpreter runs, in the mapping `path`. The texts are copied. file
+ * "": unknown; line 0: unknown. */
+int hs_batch_script_frame(struct hs_trace_writer *writer, const char *path, const char *function,
+                          const char *file, uint32_t line, uint32_t *ret_iid);
 /* Interns a callstack, whose frames are outermost first. Equal frames with different values of
  * `image` are different callstacks. */
 int hs_batch_callstack(struct hs_trace_writer *writer, const uint32_t *frame_iids, size_t count,

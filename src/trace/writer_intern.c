@@ -5,9 +5,10 @@
  * boundary to page boundary. Its addresses in the file are those of the process that had it first.
  * HsModules has the addresses of each process.
  *
- * Callstacks are outermost first, with up to two kinds of frames that are not code. A frame in
+ * Callstacks are outermost first, with up to three kinds of frames that are not code. A frame in
  * front names the heap (unless it is libc.malloc), because Perfetto keeps totals per callstack and
- * not per heap. Markers of the client show where a stack was cut short.
+ * not per heap. Markers of the client show where a stack was cut short. A function that an
+ * interpreter runs has its name, file and line with it, and a mapping named after its language.
  *
  * See       writer_batch.h, docs/FORMAT.md
  */
@@ -71,7 +72,8 @@ static const char *marker_name(uint64_t pc)
 static bool wants_name(const struct hs_trace_writer *writer, const struct hs_writer_dump *dump,
                        const struct hs_snap_frame *frame)
 {
-    if ((frame->flags & HS_FRAME_MARKER) != 0 || frame->module_id >= dump->snap->module_count) {
+    if ((frame->flags & (HS_FRAME_MARKER | HS_FRAME_NAMED)) != 0 ||
+        frame->module_id >= dump->snap->module_count) {
         return false;
     }
     const struct hs_snap_module *module = &dump->snap->modules[frame->module_id];
@@ -116,6 +118,25 @@ static int find_names(struct hs_trace_writer *writer, const struct hs_writer_dum
     return *ret_names ? 0 : -ENOMEM;
 }
 
+/* A frame with a name of its own. */
+static int intern_named(struct hs_trace_writer *writer, const struct hs_snapshot *snap,
+                        const struct hs_snap_frame *frame, uint32_t *ret_iid)
+{
+    static const char *const paths[HS_LANGUAGE_N] = {
+        [HS_LANGUAGE_OTHER] = "[script]", [HS_LANGUAGE_PYTHON] = "[python]",
+        [HS_LANGUAGE_JAVA] = "[java]",    [HS_LANGUAGE_JAVASCRIPT] = "[javascript]",
+        [HS_LANGUAGE_RUBY] = "[ruby]",    [HS_LANGUAGE_PHP] = "[php]",
+        [HS_LANGUAGE_PERL] = "[perl]",
+    };
+    if (frame->pc >= snap->code_name_count) {
+        return 0;
+    }
+    const struct hs_snap_code_name *name = &snap->code_names[frame->pc];
+    const char *function = name->function[0] != '\0' ? name->function : "[unknown]";
+    return hs_batch_script_frame(writer, paths[name->language], function, name->file, name->line,
+                                 ret_iid);
+}
+
 static int intern_frame(struct hs_trace_writer *writer, struct hs_writer_dump *dump, uint32_t id,
                         const char *name)
 {
@@ -123,6 +144,9 @@ static int intern_frame(struct hs_trace_writer *writer, struct hs_writer_dump *d
     if (frame->flags & HS_FRAME_MARKER) {
         return hs_batch_note(writer, HS_MAPPING_ERROR, marker_name(frame->pc),
                              &dump->frame_iids[id]);
+    }
+    if (frame->flags & HS_FRAME_NAMED) {
+        return intern_named(writer, dump->snap, frame, &dump->frame_iids[id]);
     }
     if (frame->module_id >= dump->snap->module_count) {
         return 0;

@@ -122,7 +122,7 @@ struct hs_trace_writer {
     uint8_t *scratch; /* buffer for one packet */
     size_t scratch_bytes;
 
-    struct hs_intern functions, paths, build_ids; /* strings, by hash */
+    struct hs_intern functions, paths, build_ids, sources; /* strings, by hash */
     struct hs_intern mappings, frames, callstacks;
     struct hs_writer_batch *batch; /* interned and not yet written */
 

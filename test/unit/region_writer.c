@@ -37,6 +37,7 @@ void region_writer_init(struct region_writer *w, const struct region_plan *plan)
         [HS_SECTION_TYPES] = { sizeof(struct hs_name_v2), 16 },
         [HS_SECTION_SCOPES] = { sizeof(struct hs_name_v2), 16 },
         [HS_SECTION_LIFETIMES] = { sizeof(struct hs_lifetimes_v2), RW_LIFETIMES_MAX },
+        [HS_SECTION_CODE_NAMES] = { sizeof(struct hs_code_name_v2), 16 },
     };
     struct hs_section_v1 sections[HS_SECTION_N] = { { 0 } };
     uint64_t off = hs_align_up(HS_REGION_HEADER_OFF + sizeof(struct hs_region_header_v2), 4096);
@@ -76,6 +77,7 @@ void region_writer_init(struct region_writer *w, const struct region_plan *plan)
     w->header->cmdline_off = region_writer_text(w, "writer");
     w->header->cmdline_bytes = 7;
     w->header->sections[HS_SECTION_THREADS].count = 1;
+    w->header->code_names.count = 1;
     struct hs_module_v1 *marker = region_writer_at(w, HS_SECTION_MODULES, 0);
     region_writer_module(w, "", 0, 0);
     marker->kind = HS_MODULE_MARKER;
@@ -101,7 +103,7 @@ void *region_writer_at(const struct region_writer *w, enum hs_section_id id, uin
 
 static uint32_t take(struct region_writer *w, enum hs_section_id id, uint64_t count)
 {
-    return (uint32_t)hs_add_relaxed(&w->header->sections[id].count, count);
+    return (uint32_t)hs_add_relaxed(&hs_region_section(w->header, id)->count, count);
 }
 
 uint32_t region_writer_text(struct region_writer *w, const char *text)
@@ -157,6 +159,13 @@ uint32_t region_writer_frame(struct region_writer *w, uint64_t pc, uint32_t modu
     uint32_t id = take(w, HS_SECTION_FRAMES, 1);
     struct hs_frame_v1 *frame = region_writer_at(w, HS_SECTION_FRAMES, id);
     *frame = (struct hs_frame_v1){ pc, module_id, flags };
+    return id;
+}
+
+uint32_t region_writer_code_name(struct region_writer *w, const struct hs_code_name_v2 *name)
+{
+    uint32_t id = take(w, HS_SECTION_CODE_NAMES, 1);
+    *(struct hs_code_name_v2 *)region_writer_at(w, HS_SECTION_CODE_NAMES, id) = *name;
     return id;
 }
 

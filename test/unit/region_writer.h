@@ -44,6 +44,7 @@ uint32_t region_writer_module(struct region_writer *w, const char *path, uint64_
                               uint64_t bias_va);
 uint32_t region_writer_frame(struct region_writer *w, uint64_t pc, uint32_t module_id,
                              uint32_t flags);
+uint32_t region_writer_code_name(struct region_writer *w, const struct hs_code_name_v2 *name);
 uint32_t region_writer_stack(struct region_writer *w, const uint32_t *frame_ids, uint16_t count);
 /*
  * Makes `count` modules, frames and stacks of the plainest kind. Returns the id of the first stack.

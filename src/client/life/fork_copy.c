@@ -56,7 +56,7 @@ static bool map_both(const struct copy *c, enum hs_section_id section, const voi
     *ret_bytes = count * hs_section_elem_bytes(section);
     /* The last one's view covers the first. */
     *ret_from = count > 0 && hs_region_at(section, count - 1) ? hs_region_at(section, 0) : NULL;
-    *ret_to = *ret_from ? map_part(c, c->sections[section].file_off, *ret_bytes) : NULL;
+    *ret_to = *ret_from ? map_part(c, hs_region.layout[section].file_off, *ret_bytes) : NULL;
     if (*ret_to) {
         hs_pages_populate(*ret_to, hs_align_up(*ret_bytes, COPY_PAGE));
     }
@@ -344,7 +344,7 @@ static bool copy_all(struct copy *c)
     static const enum hs_section_id plain[] = { HS_SECTION_THREADS,   HS_SECTION_MODULES,
                                                 HS_SECTION_BYTES,     HS_SECTION_FRAMES,
                                                 HS_SECTION_FRAME_IDS, HS_SECTION_SCOPES,
-                                                HS_SECTION_TYPES };
+                                                HS_SECTION_TYPES,     HS_SECTION_CODE_NAMES };
     for (unsigned i = 0; i < HS_COUNT_OF(plain); i++) {
         if (!copy_plain(c, plain[i])) {
             return false;

@@ -30,7 +30,8 @@
 
 #define SAMPLE_SECTIONS                                                                            \
     (1U << HS_SECTION_FRAMES | 1U << HS_SECTION_FRAME_IDS | 1U << HS_SECTION_STACKS |              \
-     1U << HS_SECTION_RECORDS | 1U << HS_SECTION_SCOPES | 1U << HS_SECTION_TYPES)
+     1U << HS_SECTION_RECORDS | 1U << HS_SECTION_SCOPES | 1U << HS_SECTION_TYPES |                 \
+     1U << HS_SECTION_CODE_NAMES)
 
 /* How many bytes a section that ends at `end_off` grows at once: at most a quarter of what it
  * has. */
@@ -65,7 +66,7 @@ static bool is_within_limit(enum hs_section_id section, uint64_t from_off, uint6
  * when there is memory for the elements, and when the limit allows them. */
 static uint64_t take(enum hs_section_id section, uint64_t count, uint64_t limit_bytes)
 {
-    struct hs_section_v1 *info = &hs_region.header->sections[section];
+    struct hs_section_v1 *info = hs_region_section(hs_region.header, section);
     uint32_t elem_bytes = hs_section_elem_bytes(section);
     uint64_t first = hs_load_relaxed(&info->count);
     do {
@@ -112,7 +113,7 @@ static void grow(enum hs_section_id section, uint64_t from_off, uint64_t end_off
     uint32_t elem_bytes = hs_section_elem_bytes(section);
     uint64_t last = (start + batch - 1) / elem_bytes;
     if (end_off < BATCHED_FROM || from_off >= start ||
-        last >= hs_region.header->sections[section].max_count) {
+        last >= hs_region.layout[section].max_count) {
         return;
     }
     uint8_t *elem = hs_region_at(section, last);

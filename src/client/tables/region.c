@@ -42,6 +42,7 @@ static const struct section_plan plans[HS_SECTION_N] = {
     [HS_SECTION_TYPES] = { HS_TYPES_MAX, 128 },
     [HS_SECTION_SCOPES] = { UINT64_C(1) << 18, 128 },
     [HS_SECTION_LIFETIMES] = { UINT64_C(1) << 26, 128 },
+    [HS_SECTION_CODE_NAMES] = { HS_CODE_NAMES_MAX, 128 },
 };
 
 static bool is_error(long result)
@@ -166,6 +167,7 @@ static void start_head(struct hs_region_control_v1 *control, struct hs_region_he
     header->sections[HS_SECTION_HEAPS].count = 1; /* malloc's */
     header->sections[HS_SECTION_SCOPES].count = HS_SCOPE_OTHER + 1;
     header->sections[HS_SECTION_TYPES].count = HS_TYPE_OTHER + 1;
+    header->code_names.count = 1;
     control->heap_selection.other_interval_bytes = HS_INTERVAL_SAME;
     control->epoch = 2;
     control->magic = HS_REGION_MAGIC;

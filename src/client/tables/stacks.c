@@ -3,6 +3,7 @@
  */
 #include "client/tables/stacks.h"
 
+#include "client/tables/code_names.h"
 #include "client/tables/index.h"
 #include "client/tables/region.h"
 #include "client/tables/scopes.h"
@@ -19,7 +20,7 @@ static struct hs_index stack_index;
 bool hs_stacks_init(void)
 {
     return hs_index_init(&frame_index, FIRST_LINES) && hs_index_init(&stack_index, FIRST_LINES) &&
-           hs_scopes_init();
+           hs_scopes_init() && hs_code_names_init();
 }
 
 void hs_stacks_clear(void)
@@ -27,6 +28,7 @@ void hs_stacks_clear(void)
     hs_index_clear(&frame_index);
     hs_index_clear(&stack_index);
     hs_scopes_clear();
+    hs_code_names_clear();
 }
 
 /* --- frames ----------------------------------------------------------------------------------- */

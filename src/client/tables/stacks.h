@@ -23,11 +23,11 @@
 
 #define HS_ID_NONE UINT32_MAX
 
-/* Makes both indexes, and that of scopes. False: no memory. */
+/* Makes both indexes, and those of scopes and of names of frames. False: no memory. */
 bool hs_stacks_init(void);
 
-/* Forgets all frames, stacks and scopes: for a new region. No other thread may use them
- * meanwhile. */
+/* Forgets all frames, stacks, scopes and names of frames: for a new region. No other thread may use
+ * them meanwhile. */
 void hs_stacks_clear(void);
 
 /* The id of a frame, which is stored if it is new. `flags`: enum hs_frame_flag. HS_ID_NONE: no

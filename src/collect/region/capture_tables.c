@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collect/region/capture_code_names.h"
 #include "collect/region/capture_scopes.h"
 #include "collect/region/capture_types.h"
 #include "collect/region/peak_bound.h"
@@ -114,14 +115,20 @@ static int copy_frames(const struct hs_region *region, struct hs_snapshot *snap)
         frame->pc = from[i].pc;
         frame->flags = from[i].flags;
         frame->module_id = from[i].module_id;
-        if (frame->module_id >= snap->module_count) {
+        if (frame->flags & HS_FRAME_NAMED) {
+            /* No marker, even if a hostile target says so. */
+            frame->flags = HS_FRAME_NAMED;
+            frame->module_id = HS_MODULE_ID_MARKER;
+        }
+        if (frame->module_id >= snap->module_count ||
+            ((frame->flags & HS_FRAME_NAMED) && frame->pc >= snap->code_name_count)) {
             frame->module_id = HS_MODULE_ID_MARKER;
             frame->flags = HS_FRAME_MARKER;
             frame->pc = HS_FRAME_PC_END + HS_STACK_END_NO_MODULE;
             snap->bad_count++;
         }
         frame->rel_pc = frame->pc;
-        if (!(frame->flags & HS_FRAME_MARKER)) {
+        if (!(frame->flags & (HS_FRAME_MARKER | HS_FRAME_NAMED))) {
             /* A return address lies behind its call, and may already be in the next function. */
             frame->rel_pc -=
                 snap->modules[frame->module_id].bias_va + !(frame->flags & HS_FRAME_EXACT);
@@ -287,7 +294,8 @@ static struct hs_snap_module *guessed_module(const struct hs_snapshot *snap,
                                              const struct hs_snap_stack *stack)
 {
     uint32_t frame = stack->guessed_frame - 1; /* 0 becomes an index beyond all frames */
-    return frame < snap->frame_count && !(snap->frames[frame].flags & HS_FRAME_MARKER)
+    const uint32_t no_code = HS_FRAME_MARKER | HS_FRAME_NAMED;
+    return frame < snap->frame_count && !(snap->frames[frame].flags & no_code)
                ? &snap->modules[snap->frames[frame].module_id]
                : NULL;
 }
@@ -386,6 +394,9 @@ int hs_capture_tables(const struct hs_region *region, const struct hs_region_map
     }
     if (r == 0) {
         r = copy_modules(&now, snap);
+    }
+    if (r == 0) {
+        r = hs_capture_code_names(&now, snap);
     }
     if (r == 0) {
         r = copy_frames(&now, snap);

@@ -32,6 +32,9 @@
 #define HS_HEADER_V2_BYTES_MIN offsetof(struct hs_region_header_v2, own_ranges_va)
 /* Version 2 without the section LIFETIMES. */
 #define HS_HEADER_V2_RANGES_END offsetof(struct hs_region_header_v2, lifetimes)
+/* Version 2 without the sections that came after LIFETIMES, one after the other. */
+#define HS_HEADER_V2_LIFETIMES_END offsetof(struct hs_region_header_v2, reserved_section)
+#define HS_HEADER_V2_RESERVED_END  offsetof(struct hs_region_header_v2, code_names)
 _Static_assert(HS_HEADER_COMMON_BYTES == offsetof(struct hs_region_header_v1, sections), "common");
 
 /* Reads exactly `bytes`; a file that ends early is broken. */
@@ -147,6 +150,12 @@ static const char *find_content_fault(const struct hs_region *region,
             return why;
         }
     }
+    if (header->code_names.max_count > 0) {
+        const char *why = find_section_fault(region, header, HS_SECTION_CODE_NAMES, &claimed_bytes);
+        if (why) {
+            return why;
+        }
+    }
     if (claimed_bytes > 2 * hs_region_resident_bytes(region) + HS_REGION_SLACK) {
         return "its region claims more data than it holds";
     }
@@ -160,7 +169,8 @@ static const char *find_content_fault(const struct hs_region *region,
 /* Fields that the headers of older clients do not have stay 0. */
 static int read_newer_fields(const struct hs_region *region, struct hs_region_header_v2 *header)
 {
-    static const size_t ends[] = { sizeof(*header), HS_HEADER_V2_RANGES_END };
+    static const size_t ends[] = { sizeof(*header), HS_HEADER_V2_RESERVED_END,
+                                   HS_HEADER_V2_LIFETIMES_END, HS_HEADER_V2_RANGES_END };
     size_t bytes = 0;
     for (unsigned i = 0; i < HS_COUNT_OF(ends) && bytes == 0; i++) {
         bytes = header->header_bytes >= ends[i] ? ends[i] - HS_HEADER_V2_BYTES_MIN : 0;
@@ -172,6 +182,9 @@ static int read_newer_fields(const struct hs_region *region, struct hs_region_he
                     &header->own_ranges_va, bytes);
     if (header->lifetimes.max_count == 0) {
         header->lifetimes = (struct hs_section_v1){ .file_off = 0 };
+    }
+    if (header->code_names.max_count == 0) {
+        header->code_names = (struct hs_section_v1){ .file_off = 0 };
     }
     return r;
 }
@@ -248,17 +261,21 @@ uint64_t hs_region_resident_bytes(const struct hs_region *region)
     return (uint64_t)st.st_blocks * 512;
 }
 
+static const struct hs_section_v1 *section_of(const struct hs_region *region, enum hs_section_id id)
+{
+    /* It only finds the place. */
+    return hs_region_section((struct hs_region_header_v2 *)(uintptr_t)&region->header, id);
+}
+
 uint64_t hs_region_count(const struct hs_region *region, enum hs_section_id id)
 {
-    return id < HS_SECTION_N_V2 ? region->header.sections[id].count
-                                : region->header.lifetimes.count;
+    return section_of(region, id)->count;
 }
 
 int hs_region_read(const struct hs_region *region, enum hs_section_id id, uint64_t first,
                    uint64_t count, void *ret_elements)
 {
-    const struct hs_section_v1 *section =
-        id < HS_SECTION_N_V2 ? &region->header.sections[id] : &region->header.lifetimes;
+    const struct hs_section_v1 *section = section_of(region, id);
     uint32_t known_bytes = hs_section_elem_bytes(id);
     if (first > section->count || count > section->count - first) {
         return -ERANGE;
@@ -352,7 +369,7 @@ int hs_region_read_text(const struct hs_region *region, uint32_t off, size_t max
 int hs_region_map_section(const struct hs_region *region, enum hs_section_id id,
                           struct hs_region_map *ret_map)
 {
-    const struct hs_section_v1 *section = &region->header.sections[id];
+    const struct hs_section_v1 *section = section_of(region, id);
     struct hs_region_map map = { .count = section->count, .elem_bytes = section->elem_bytes };
     HS_ASSERT(section->count <= section->max_count &&
               (section->elem_bytes >= hs_section_elem_bytes(id) || section->count == 0) &&
