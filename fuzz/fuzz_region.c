@@ -195,7 +195,7 @@ static void capture(const struct region_writer *w, bool is_dead)
 static void patch(struct region_writer *w, const uint8_t *data, size_t size)
 {
     const uint64_t scopes_off = w->header->sections[HS_SECTION_SCOPES].file_off;
-    const uint64_t lifetimes_off = w->header->lifetimes.file_off;
+    const uint64_t lifetimes_off = hs_region_section(w->header, HS_SECTION_LIFETIMES)->file_off;
     const uint64_t types_off = w->header->sections[HS_SECTION_TYPES].file_off;
     size_t n = size > 0 ? data[0] % PATCHES_MAX : 0, at = 1;
     for (size_t i = 0; i < n && at + 10 <= size; i++, at += 10) {
@@ -228,7 +228,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct hs_stack_v1 *mapped = region_writer_at(&w, HS_SECTION_STACKS, stack + 2);
     mapped->heap_id = region_writer_heap(&w, HS_HEAP_NAME_MMAP, HS_HEAP_EXACT);
     player_birth(&p, stack + 2, 8192, 0);
-    w.header->lifetimes.count = 4;
+    hs_region_section(w.header, HS_SECTION_LIFETIMES)->count = 4;
     w.header->sections[HS_SECTION_SCOPES].count = HS_SCOPE_OTHER + 1;
     uint32_t scope = region_writer_scope(&w, "outer", 0);
     struct hs_stack_v1 *scoped = region_writer_at(&w, HS_SECTION_STACKS, stack);

@@ -21,6 +21,9 @@
 /* A shell's child needs milliseconds from fork to exec; on a busy machine a hundred. */
 #define HS_PRELUDE_NS UINT64_C(1000000000)
 
+/* How often to look whether unwind tables are ready. */
+#define TABLES_LOOK_NS UINT64_C(5000000)
+
 /* Writes down that this process records the target. */
 static void write_collector_id(struct hs_region *region)
 {
@@ -91,6 +94,7 @@ struct hs_target *hs_target_close(struct hs_target *target)
         hs_target_forget_memory(target);
         hs_source_process_free(target->session.source);
         hs_target_process_deinit(&target->process);
+        hs_module_tables_deinit(&target->tables);
         free(target->bound_heaps);
         hs_region_close(&target->region);
         free(target);
@@ -110,12 +114,24 @@ bool hs_target_is_prelude(const struct hs_target *target, const struct hs_target
            next->region.header.start_mono_ns < header->start_mono_ns + HS_PRELUDE_NS;
 }
 
+/* Only of a target that a session records. */
+static void look_at_tables(struct hs_target *target, uint64_t now_ns)
+{
+    struct hs_target_process *process = &target->process;
+    if (target->session.owner && !target->state.is_dormant &&
+        hs_module_tables_look(&target->tables, &target->region, process->pid) &&
+        process->look_next_ns > now_ns + TABLES_LOOK_NS) {
+        process->look_next_ns = now_ns + TABLES_LOOK_NS;
+    }
+}
+
 void hs_target_look(struct hs_target *target, uint64_t now_ns)
 {
     if (!target->process.has_ended) {
         hs_region_control_set_clock(&target->region, now_ns);
         hs_target_process_look(&target->process, target->region.header.forked_from_pid != 0,
                                target->state.is_dormant, now_ns);
+        look_at_tables(target, now_ns);
     }
 }
 

@@ -27,6 +27,7 @@
 #include "collect/target_budget.h"
 #include "collect/target_process.h"
 #include "collect/typed_records.h"
+#include "collect/unwind_tables/module_tables.h"
 #include "sources/sources.h"
 #include "trace/snapshot.h"
 
@@ -67,6 +68,7 @@ struct hs_target {
     struct hs_region region;
     struct hs_target_state state;
     struct hs_target_session session;
+    struct hs_module_tables tables; /* unwind information for modules that have none in memory */
     /* Which heaps a bound process records, while a session has it; owned. NULL: all. */
     struct hs_heap_page *bound_heaps;
 };

@@ -163,6 +163,9 @@ enum hs_attach_flag {
     HS_ATTACH_SANDBOX = 1U << 2,   /* it already runs under a seccomp filter */
     /* No -EAGAIN: a thread that is still recording may write one wrong record. */
     HS_ATTACH_IMPATIENT = 1U << 3,
+    /* Begin without recording: the collector writes unwind tables into the region, and then sets
+     * the interval in the control page. */
+    HS_ATTACH_PAUSED = 1U << 4,
 };
 
 /* Argument of HS_ATTACH_ENTRY. */

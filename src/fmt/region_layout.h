@@ -22,6 +22,7 @@
  *   ...     TYPES      struct hs_name_v2           names of types
  *   ...     SCOPES     struct hs_name_v2           names of what the program says that it is doing
  *   ...     LIFETIMES  struct hs_lifetimes_v2      by stack, how long freed blocks lived
+ *   ...     UNWIND_TABLES  bytes             unwind information, which the collector writes
  *   ...     CODE_NAMES struct hs_code_name_v2      frames that have no code address but a name
  *
  * Blocks. A block is known by its heap and an id: its address, or any number that the program uses
@@ -44,6 +45,9 @@
  * takes the cut C, writers go on with the totals of parity (C + 1) & 1, so those of parity C & 1 do
  * not change while they are read. (Peak cuts do not change the parity: they advance `epoch` by 2,
  * while a snapshot, which takes C = epoch and sets epoch = C + 1, advances it by 1.)
+ *
+ * Unwind tables. The collector, not the client, writes UNWIND_TABLES: unwind_table_layout.h. The
+ * `count` of that section stays 0; the control page says how many bytes are in use.
  *
  * Ensures   every multi-byte field is little-endian and naturally aligned. A section's `count` only
  *           grows, and elements below it are whole. Unknown flags and reserved fields are 0.
@@ -92,8 +96,8 @@ enum hs_section_id {
     HS_SECTION_HEAPS, /* from here on: since version 2 */
     HS_SECTION_TYPES,
     HS_SECTION_SCOPES,
-    HS_SECTION_LIFETIMES, /* not in the header's array: see hs_region_section() */
-    HS_SECTION_RESERVED,  /* has no room */
+    HS_SECTION_LIFETIMES,     /* from here on in the header's later_sections */
+    HS_SECTION_UNWIND_TABLES, /* the first one in the file */
     HS_SECTION_CODE_NAMES,
     HS_SECTION_N,
 };
@@ -204,6 +208,9 @@ struct hs_region_control_v1 {
     int64_t peak_quantum_bytes; /* no thread's part was ever larger; 0: the client does not tell */
 
     struct hs_heap_selection_v2 heap_selection; /* since version 2 */
+    /* Bytes of UNWIND_TABLES that are in use. The collector raises it, and the generation with it,
+     * when it has written a table. 0 also if the region has no such section. */
+    uint64_t unwind_tables_bytes;
 };
 
 /* Where a section lies in the file, and how long it is. */
@@ -244,9 +251,7 @@ struct hs_region_header_v2 {
     /* In the target's memory: struct hs_own_ranges_v2; 0: none. This and what follows are not there
      * in older regions: header_bytes says how much is. */
     uint64_t own_ranges_va;
-    struct hs_section_v1 lifetimes; /* LIFETIMES */
-    struct hs_section_v1 reserved_section;
-    struct hs_section_v1 code_names; /* CODE_NAMES */
+    struct hs_section_v1 later_sections[HS_SECTION_N - HS_SECTION_N_V2]; /* from LIFETIMES on */
 };
 
 /* The heap of what the program maps itself. Its blocks are ranges of addresses. */
@@ -351,7 +356,9 @@ struct hs_module_v1 {
     uint32_t path_off;   /* in BYTES, NUL-terminated */
     uint8_t build_id_bytes;
     uint8_t kind; /* enum hs_module_kind */
-    uint16_t reserved0;
+    /* Where the table of UNWIND_TABLES comes from that the client uses for it: enum
+     * hs_unwind_table_source; 0: none. */
+    uint16_t table_source;
     uint8_t build_id[HS_BUILD_ID_BYTES];
     uint64_t reserved[3];
 };
@@ -476,6 +483,7 @@ static inline uint32_t hs_section_elem_bytes(enum hs_section_id section)
         [HS_SECTION_TYPES] = sizeof(struct hs_name_v2),
         [HS_SECTION_SCOPES] = sizeof(struct hs_name_v2),
         [HS_SECTION_LIFETIMES] = sizeof(struct hs_lifetimes_v2),
+        [HS_SECTION_UNWIND_TABLES] = 1,
         [HS_SECTION_CODE_NAMES] = sizeof(struct hs_code_name_v2),
     };
     return bytes[section];
@@ -485,8 +493,6 @@ static inline uint32_t hs_section_elem_bytes(enum hs_section_id section)
 static inline struct hs_section_v1 *hs_region_section(struct hs_region_header_v2 *header,
                                                       enum hs_section_id section)
 {
-    return section == HS_SECTION_CODE_NAMES  ? &header->code_names
-           : section == HS_SECTION_RESERVED  ? &header->reserved_section
-           : section == HS_SECTION_LIFETIMES ? &header->lifetimes
-                                             : &header->sections[section];
+    return section < HS_SECTION_N_V2 ? &header->sections[section]
+                                     : &header->later_sections[section - HS_SECTION_N_V2];
 }

@@ -45,6 +45,14 @@ static inline long hs_sys_mremap(void *addr, size_t old_bytes, size_t new_bytes,
     return hs_arch_syscall(SYS_mremap, (long)addr, (long)old_bytes, (long)new_bytes, flags, 0, 0);
 }
 
+/* mremap(2) to the address `to`, with MREMAP_FIXED. */
+static inline long hs_sys_mremap_to(void *addr, size_t old_bytes, size_t new_bytes, int flags,
+                                    void *to)
+{
+    return hs_arch_syscall(SYS_mremap, (long)addr, (long)old_bytes, (long)new_bytes, flags,
+                           (long)to, 0);
+}
+
 /* madvise(2). */
 static inline long hs_sys_madvise(void *addr, size_t len_bytes, int advice)
 {

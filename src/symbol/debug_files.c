@@ -87,6 +87,7 @@ static void try_path(struct search *search, enum proof proof, uint32_t crc, cons
         return;
     }
     if (!file.is_loadable || !is_proven(search, &file, proof, crc)) {
+        search->files->has_refused |= file.is_loadable;
         hs_elf_file_close(&file);
         return;
     }

@@ -23,6 +23,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,6 +35,8 @@ struct hs_debug_files {
     struct hs_elf_file debug; /* has DWARF or .symtab; closed when the module has DWARF itself */
     /* what `debug` or `module` share with other files (dwz); may be closed */
     struct hs_elf_file alt;
+    /* A file that was found by its name is not of this module, as its build id or checksum says. */
+    bool has_refused;
     int module_err; /* why `module` is closed: -errno, or HS_DEBUG_FILES_E_OTHER_BUILD */
 };
 

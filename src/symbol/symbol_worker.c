@@ -56,6 +56,14 @@ static void reset_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+void hs_symbol_worker_settle(const char *name, const struct hs_symbol_options *options)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_NAME, name);
+    reset_signals();
+    set_limits(options);
+}
+
 /*
  * Closes all descriptors except the pipe, which becomes number 3: a worker must not keep the
  * program's descriptors open.
@@ -111,11 +119,8 @@ int hs_symbol_worker_start(const struct hs_symbol_work *work, pid_t *ret_pid, in
         return err;
     }
     if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        prctl(PR_SET_NAME, "heapscope-names");
-        reset_signals();
+        hs_symbol_worker_settle("heapscope-names", work->options);
         int fd = getppid() == parent ? keep_only(fds[1]) : -EPIPE;
-        set_limits(work->options);
         _exit(fd >= 0 && work_until_done(work, fd) == 0 ? 0 : 1);
     }
     close(fds[1]);

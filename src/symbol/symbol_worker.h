@@ -40,3 +40,7 @@ struct hs_symbol_work {
 
 /* Starts a worker. *ret_fd is the end of the pipe from which its messages are read. */
 int hs_symbol_worker_start(const struct hs_symbol_work *work, pid_t *ret_pid, int *ret_fd);
+
+/* The first steps of a forked process that reads files of programs: it ends with the process that
+ * started it, and has the signals and limits of a worker. `name` is its name in process lists. */
+void hs_symbol_worker_settle(const char *name, const struct hs_symbol_options *options);

@@ -12,6 +12,7 @@
 #include <errno.h>
 
 #include "arch/regs.h"
+#include "rt/atomic.h"
 #include "rt/check.h"
 #include "unwind/eh_pointer.h"
 
@@ -23,6 +24,7 @@ struct section {
 };
 
 struct entry {
+    const uint8_t *at;     /* its length */
     struct hs_cursor body; /* behind the id */
     struct hs_cursor cie;  /* in an FDE: where its CIE starts; reaches to the end of the section */
     bool is_cie;
@@ -32,7 +34,7 @@ struct entry {
 /* Reads the head of the entry at *c, and moves *c behind the entry. */
 static int read_entry(const struct section *s, struct hs_cursor *c, struct entry *ret_entry)
 {
-    *ret_entry = (struct entry){ 0 };
+    *ret_entry = (struct entry){ .at = c->at };
     uint64_t length_bytes = hs_cursor_u32(c);
     unsigned id_bytes = 4;
     if (length_bytes == 0xffffffff) {
@@ -76,7 +78,9 @@ static int read_entry(const struct section *s, struct hs_cursor *c, struct entry
 static void read_augmentation(const struct section *s, const char *letters, struct hs_cursor *blob,
                               struct hs_cfi_cie *cie)
 {
-    for (const char *p = letters; *p; p++) {
+    /* The letters end before the blob; bytes that change meanwhile may have lost their NUL. */
+    const char *letters_end = (const char *)blob->at;
+    for (const char *p = letters; p < letters_end && *p; p++) {
         switch (*p) {
         case 'R':
             cie->pointer_enc = hs_cursor_u8(blob);
@@ -165,15 +169,22 @@ static int parse_cie(const struct section *s, struct hs_cursor at, struct hs_cfi
     return 0;
 }
 
+/* Reads the range of an FDE. The length has the format of the start, but no base. */
+static void read_range(const struct section *s, struct hs_cursor *c, const struct hs_cfi_cie *cie,
+                       uint64_t *ret_start_va, uint64_t *ret_length_bytes)
+{
+    *ret_start_va = hs_cursor_pointer(c, cie->pointer_enc, s->abs_bias, 0);
+    *ret_length_bytes = hs_cursor_pointer_raw(c, cie->pointer_enc & HS_EH_PE_FORMAT_MASK);
+}
+
 /* Reads the range of an FDE, whose CIE is already parsed, and, when the range covers va, all of the
  * FDE. */
 static int parse_fde(const struct section *s, const struct entry *entry,
                      const struct hs_cfi_cie *cie, uint64_t va, struct hs_cfi_fde *ret_fde)
 {
     struct hs_cursor c = entry->body;
-    uint64_t start_va = hs_cursor_pointer(&c, cie->pointer_enc, s->abs_bias, 0);
-    /* The length has the format of the start, but no base. */
-    uint64_t length_bytes = hs_cursor_pointer_raw(&c, cie->pointer_enc & HS_EH_PE_FORMAT_MASK);
+    uint64_t start_va, length_bytes;
+    read_range(s, &c, cie, &start_va, &length_bytes);
     if (c.is_bad) {
         return -EBADMSG;
     }
@@ -221,50 +232,81 @@ static int parse_fde_at(const struct section *s, uint64_t fde_va, uint64_t va,
     return err ? err : parse_fde(s, &entry, &cie, va, ret_fde);
 }
 
+/* A pass over the entries of a section. */
+struct pass {
+    struct hs_cursor from;
+    const uint8_t *cie_at; /* FDEs of one CIE come in long runs */
+    struct hs_cfi_cie cie; /* of the last FDE */
+};
+
+/* Reads on to the next FDE whose CIE is understood. 1: there is one; 0: no more; or -EBADMSG. */
+static int next_fde(const struct section *s, struct pass *pass, struct entry *ret_entry)
+{
+    while (hs_cursor_left(&pass->from) > 0) {
+        int err = read_entry(s, &pass->from, ret_entry);
+        if (err) {
+            return err;
+        }
+        if (ret_entry->is_end && !s->is_debug) {
+            break;
+        }
+        if (ret_entry->is_end || ret_entry->is_cie) {
+            continue;
+        }
+        if (ret_entry->cie.at != pass->cie_at) {
+            pass->cie_at = NULL;
+            if (parse_cie(s, ret_entry->cie, &pass->cie) != 0) {
+                continue; /* a CIE that is not understood may belong to other FDEs only */
+            }
+            pass->cie_at = ret_entry->cie.at;
+        }
+        return 1;
+    }
+    return 0;
+}
+
 /* Reads entries, beginning at `from`, until one covers va. */
 static int scan(const struct section *s, struct hs_cursor from, uint64_t va,
                 struct hs_cfi_fde *ret_fde)
 {
-    const uint8_t *cie_at = NULL; /* FDEs of one CIE come in long runs */
-    struct hs_cfi_cie cie;
-    while (hs_cursor_left(&from) > 0) {
-        struct entry entry;
-        int err = read_entry(s, &from, &entry);
-        if (err) {
-            return err;
-        }
-        if (entry.is_end) {
-            if (s->is_debug) {
-                continue;
-            }
-            break;
-        }
-        if (entry.is_cie) {
-            continue;
-        }
-        if (entry.cie.at != cie_at) {
-            cie_at = NULL;
-            if (parse_cie(s, entry.cie, &cie) != 0) {
-                continue; /* a CIE that is not understood may belong to other FDEs only */
-            }
-            cie_at = entry.cie.at;
-        }
-        err = parse_fde(s, &entry, &cie, va, ret_fde);
+    struct pass pass = { .from = from };
+    struct entry entry;
+    int r;
+    while ((r = next_fde(s, &pass, &entry)) > 0) {
+        int err = parse_fde(s, &entry, &pass.cie, va, ret_fde);
         if (err != -ENOENT) {
             return err;
         }
     }
-    return -ENOENT;
+    return r < 0 ? r : -ENOENT;
 }
 
-/* Searches the usual table: pairs of 32-bit offsets from the header, (code, FDE). */
-static int search_table(const struct hs_span *hdr, const struct hs_cursor *table, uint64_t count,
-                        uint64_t va, uint64_t *ret_fde_va)
+int hs_eh_each(const struct hs_span *section, bool is_debug, hs_eh_each_fn *on_fde, void *ctx)
 {
-    const uint8_t *pairs = table->at;
-    int64_t wanted = (int64_t)(va - hdr->va);
+    struct section s = { .all = hs_cursor_over(section), .is_debug = is_debug };
+    struct pass pass = { .from = s.all };
+    struct entry entry;
+    int r = 0;
+    while (r == 0) {
+        r = next_fde(&s, &pass, &entry);
+        if (r <= 0) {
+            break;
+        }
+        struct hs_cursor c = entry.body;
+        uint64_t start_sva, length_bytes;
+        read_range(&s, &c, &pass.cie, &start_sva, &length_bytes);
+        r = c.is_bad ? -EBADMSG
+                     : on_fde(ctx, start_sva, length_bytes, (uint64_t)(entry.at - s.all.at));
+    }
+    return r;
+}
+
+/* Searches pairs of 32-bit offsets (code, FDE), sorted by code, for the one whose code begins at
+ * `wanted`, or last before it. */
+static int search_pairs(const uint8_t *pairs, uint64_t count, int64_t wanted, int32_t *ret_fde_off)
+{
     uint64_t first = 0, n = count;
-    /* Invariant: pairs before `first` start at or below va; the answer is the pair before it. */
+    /* Invariant: pairs before `first` start at or below it; the answer is the pair before it. */
     while (n > 0) {
         uint64_t half = n / 2;
         int32_t start_off;
@@ -279,9 +321,7 @@ static int search_table(const struct hs_span *hdr, const struct hs_cursor *table
     if (first == 0) {
         return -ENOENT;
     }
-    int32_t fde_off;
-    memcpy(&fde_off, pairs + (first - 1) * 8 + 4, 4);
-    *ret_fde_va = hdr->va + (uint64_t)(int64_t)fde_off;
+    memcpy(ret_fde_off, pairs + (first - 1) * 8 + 4, 4);
     return 0;
 }
 
@@ -302,12 +342,13 @@ static int find_by_hdr(const struct hs_unwind_module *m, const struct section *s
     }
     if (count_enc != HS_EH_PE_OMIT && table_enc == (HS_EH_PE_DATAREL | HS_EH_PE_SDATA4)) {
         uint64_t count = hs_cursor_pointer(&c, count_enc, 0, 0);
-        uint64_t fde_va;
+        int32_t fde_off;
         if (c.is_bad || count > hs_cursor_left(&c) / 8) {
             return -EBADMSG;
         }
-        int err = search_table(&m->eh_hdr, &c, count, va, &fde_va);
-        return err ? err : parse_fde_at(s, fde_va, va, ret_fde);
+        /* The usual table: both count from the header. */
+        int err = search_pairs(c.at, count, (int64_t)(va - m->eh_hdr.va), &fde_off);
+        return err ? err : parse_fde_at(s, m->eh_hdr.va + (uint64_t)(int64_t)fde_off, va, ret_fde);
     }
     /* No table, or one in an encoding that no linker produces: scan from the start of .eh_frame. */
     uint64_t off = frame_va - hs_cursor_va(&s->all);
@@ -317,6 +358,16 @@ static int find_by_hdr(const struct hs_unwind_module *m, const struct section *s
     struct hs_cursor from = s->all;
     from.at += off;
     return scan(s, from, va, ret_fde);
+}
+
+static int find_by_table(const struct hs_unwind_table *t, uint64_t va, struct hs_cfi_fde *ret_fde)
+{
+    struct section s = { .all = hs_cursor_over(&t->cfi),
+                         .is_debug = t->is_debug,
+                         .abs_bias = t->bias };
+    int32_t fde_off;
+    int err = search_pairs(t->entries, t->entry_count, (int64_t)(va - t->code_va), &fde_off);
+    return err ? err : parse_fde_at(&s, t->cfi.va + (uint64_t)(int64_t)fde_off, va, ret_fde);
 }
 
 int hs_eh_find(const struct hs_unwind_module *m, uint64_t va, struct hs_cfi_fde *ret_fde)
@@ -338,5 +389,7 @@ int hs_eh_find(const struct hs_unwind_module *m, uint64_t va, struct hs_cfi_fde 
                              .abs_bias = m->bias };
         err = scan(&s, s.all, va, ret_fde);
     }
-    return err;
+    /* ORDER unwind-table: the table before the pointer to it. */
+    const struct hs_unwind_table *table = err ? hs_load_acquire(&m->table) : NULL;
+    return table ? find_by_table(table, va, ret_fde) : err;
 }

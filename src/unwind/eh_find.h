@@ -3,7 +3,8 @@
  *
  * .eh_frame_hdr holds a table sorted by address: finding an FDE takes a binary search, and one
  * entry is parsed. Without the table the section is read from its start, which costs ten
- * nanoseconds an entry, once for each rule.
+ * nanoseconds an entry, once for each rule. A table from elsewhere (unwind_table.h) is tried last;
+ * it is searched in the same way.
  *
  * Holds     every offset, length and count found in the bytes is checked before use; an entry that
  *           extends beyond its span is refused (-EBADMSG). Loops are bounded by the size of the
@@ -41,3 +42,11 @@ struct hs_cfi_fde {
 /* Finds the FDE for `va`. 0: *ret_fde covers va. -ENOENT: no FDE does. -EBADMSG: the bytes are
  * invalid. */
 int hs_eh_find(const struct hs_unwind_module *module, uint64_t va, struct hs_cfi_fde *ret_fde);
+
+/* Called for each FDE: the link-time address of its code, the length of that, and where the FDE
+ * begins in the section. 0: go on; another result ends the pass and becomes its result. */
+typedef int hs_eh_each_fn(void *ctx, uint64_t start_sva, uint64_t length_bytes, uint64_t fde_off);
+
+/* Reads all FDEs of a section in a file, whose `va` is its link-time address. FDEs whose CIE is not
+ * understood are left out. 0, -EBADMSG, or what `on_fde` returned. */
+int hs_eh_each(const struct hs_span *section, bool is_debug, hs_eh_each_fn *on_fde, void *ctx);

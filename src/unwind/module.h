@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* `bytes` are the memory at [va, va + size_bytes). Empty: {0}. */
@@ -17,6 +18,17 @@ struct hs_span {
     const uint8_t *bytes;
     uint64_t va;
     uint64_t size_bytes;
+};
+
+/* Unwind information from elsewhere, of a module that has none in its memory: the bytes of a
+ * section, and an index of its FDEs. */
+struct hs_unwind_table {
+    struct hs_span cfi;
+    const uint8_t *entries; /* struct hs_unwind_entry_v2, unaligned; sorted by address */
+    uint64_t entry_count;
+    uint64_t code_va; /* the entries count from here */
+    uint64_t bias;    /* added to absolute addresses */
+    bool is_debug;    /* a .debug_frame; otherwise an .eh_frame */
 };
 
 /* A module. */
@@ -39,6 +51,9 @@ struct hs_unwind_module {
     /* The module's code, to recognize a signal trampoline without information. Empty: not
      * readable. */
     struct hs_span text;
+    /* Tried when nothing else has an entry. NULL: there is none, or not yet; any thread may set
+     * it. */
+    const struct hs_unwind_table *table;
 };
 
 /* Does the span contain [va, va + size_bytes)? */

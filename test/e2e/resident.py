@@ -117,12 +117,12 @@ def code_of(program):
 class Attached:
     """`heapscope attach`, from the moment when it records until it is stopped."""
 
-    def __init__(self, dist, file, *args, options=("-i", 1)):
+    def __init__(self, dist, file, *args, options=("-i", 1), env=None):
         self.file = file
         self.process = subprocess.Popen(
             [str(dist / "bin" / "heapscope"), "attach", "-o", str(file), "--top", "0"]
             + [str(a) for a in (*options, *args)],
-            env=clean_env(),
+            env=clean_env(**(env or {})),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -37,6 +37,7 @@ void region_writer_init(struct region_writer *w, const struct region_plan *plan)
         [HS_SECTION_TYPES] = { sizeof(struct hs_name_v2), 16 },
         [HS_SECTION_SCOPES] = { sizeof(struct hs_name_v2), 16 },
         [HS_SECTION_LIFETIMES] = { sizeof(struct hs_lifetimes_v2), RW_LIFETIMES_MAX },
+        [HS_SECTION_UNWIND_TABLES] = { 1, 65536 },
         [HS_SECTION_CODE_NAMES] = { sizeof(struct hs_code_name_v2), 16 },
     };
     struct hs_section_v1 sections[HS_SECTION_N] = { { 0 } };
@@ -77,7 +78,7 @@ void region_writer_init(struct region_writer *w, const struct region_plan *plan)
     w->header->cmdline_off = region_writer_text(w, "writer");
     w->header->cmdline_bytes = 7;
     w->header->sections[HS_SECTION_THREADS].count = 1;
-    w->header->code_names.count = 1;
+    hs_region_section(w->header, HS_SECTION_CODE_NAMES)->count = 1;
     struct hs_module_v1 *marker = region_writer_at(w, HS_SECTION_MODULES, 0);
     region_writer_module(w, "", 0, 0);
     marker->kind = HS_MODULE_MARKER;

@@ -30,8 +30,8 @@ static void died(struct fixture *f, uint32_t number, unsigned parity, unsigned c
     struct hs_lifetimes_v2 *lifetimes = region_writer_at(&f->w, HS_SECTION_LIFETIMES, id);
     lifetimes->totals[parity].by_lifetime[class_].exact_bytes += bytes;
     lifetimes->totals[parity].by_lifetime[class_].exact_count += 1;
-    if (f->w.header->lifetimes.count <= id) {
-        f->w.header->lifetimes.count = id + 1;
+    if (hs_region_section(f->w.header, HS_SECTION_LIFETIMES)->count <= id) {
+        hs_region_section(f->w.header, HS_SECTION_LIFETIMES)->count = id + 1;
     }
 }
 
@@ -165,12 +165,12 @@ static void test_no_section(void **state)
     assert_false(snap->has_lifetimes);
     hs_snapshot_free(snap);
     f->w.control->flags = HS_CONTROL_LIFETIMES;
-    f->w.header->header_bytes = offsetof(struct hs_region_header_v2, lifetimes);
+    f->w.header->header_bytes = offsetof(struct hs_region_header_v2, later_sections);
     snap = capture(f, true);
     assert_false(snap->has_lifetimes);
     hs_snapshot_free(snap);
     f->w.header->header_bytes = sizeof(*f->w.header);
-    f->w.header->lifetimes.file_off = UINT64_MAX - 63;
+    hs_region_section(f->w.header, HS_SECTION_LIFETIMES)->file_off = UINT64_MAX - 63;
     struct hs_region region;
     const char *why;
     int fd = region_writer_dup(&f->w);
@@ -185,7 +185,7 @@ static void test_hostile_sums(void **state)
     struct hs_lifetimes_v2 *lifetimes = region_writer_at(&f->w, HS_SECTION_LIFETIMES, f->stack);
     memset(lifetimes, 0xff, sizeof(*lifetimes)); /* as doubles, NaN */
     lifetimes->totals[0].count_ms = hs_double_bits(INFINITY);
-    f->w.header->lifetimes.count = UINT64_MAX;
+    hs_region_section(f->w.header, HS_SECTION_LIFETIMES)->count = UINT64_MAX;
     struct hs_snapshot *snap = capture(f, true);
     const struct hs_snap_lifetimes *got = of_stack(snap, f->stack);
     for (unsigned i = 0; got && i < HS_LIFETIME_CLASSES; i++) {

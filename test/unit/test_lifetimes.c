@@ -69,7 +69,7 @@ static struct hs_live_block release(uintptr_t addr)
 
 static struct hs_lifetimes_v2 *of_stack(uint32_t stack_id)
 {
-    assert_true(stack_id < hs_region.header->lifetimes.count);
+    assert_true(stack_id < hs_region_section(hs_region.header, HS_SECTION_LIFETIMES)->count);
     return hs_region_at(HS_SECTION_LIFETIMES, stack_id);
 }
 
@@ -98,7 +98,7 @@ static void test_nothing_without_the_flag(void **state)
     for (uintptr_t i = 0; i < 100; i++) {
         assert_true(hs_record_free((void *)(0x10000 + i * 64), NULL));
     }
-    assert_int_equal(hs_region.header->lifetimes.count, 0);
+    assert_int_equal(hs_region_section(hs_region.header, HS_SECTION_LIFETIMES)->count, 0);
     assert_false(hs_thread_self()->must_look);
 }
 

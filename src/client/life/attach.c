@@ -106,7 +106,7 @@ static int attach(struct hs_attach_v1 *args)
 {
     const struct hs_env env = {
         .collector = args->collector,
-        .interval_bytes = args->interval_bytes,
+        .interval_bytes = args->flags & HS_ATTACH_PAUSED ? HS_INTERVAL_OFF : args->interval_bytes,
         .seed = args->seed,
         .has_seed = args->seed != 0,
         .root_pid = hs_sys_getpid(),

@@ -262,7 +262,8 @@ static bool write_head(const struct copy *c)
     for (unsigned i = 0; i < HS_SECTION_N; i++) {
         hs_region_section(header, i)->count = c->moment->counts[i];
     }
-    header->lifetimes.count = 0; /* those of the blocks that the child frees */
+    hs_region_section(header, HS_SECTION_LIFETIMES)->count =
+        0; /* those of the blocks that the child frees */
     header->sections[HS_SECTION_RECORDS].count = c->count;
     header->forked_from_pid = header->pid;
     hs_region_describe_process(header);

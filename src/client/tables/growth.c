@@ -51,7 +51,8 @@ static uint64_t pages_bytes(uint64_t end_off)
 static bool is_within_limit(enum hs_section_id section, uint64_t from_off, uint64_t end_off,
                             uint64_t limit_bytes)
 {
-    uint64_t bytes = HS_REGION_HEADER_OFF + HS_REGION_HEADER_PAGES_BYTES;
+    uint64_t bytes = HS_REGION_HEADER_OFF + HS_REGION_HEADER_PAGES_BYTES +
+                     hs_load_relaxed(&hs_control_page.control.unwind_tables_bytes);
     if (pages_bytes(from_off) == pages_bytes(end_off)) {
         return true;
     }

@@ -4,13 +4,14 @@
 #include "client/tables/modules.h"
 
 #include <dlfcn.h>
-#include <elf.h>
 #include <link.h>
 #include <sys/auxv.h>
 
 #include "client/host/linkmap.h"
 #include "client/host/sandbox.h"
+#include "client/tables/module_headers.h"
 #include "client/tables/region.h"
+#include "client/tables/unwind_tables.h"
 #include "rt/check.h"
 #include "rt/sys.h"
 #include "rt/text.h"
@@ -33,6 +34,7 @@ struct known {
     bool is_gone;
     uint64_t checked_at; /* the generation at which its build id was last verified */
     struct hs_unwind_module unwind;
+    struct hs_unwind_table table; /* never changed once `unwind` points to it */
 };
 
 typedef int (*find_object_fn)(void *, struct dl_find_object *);
@@ -100,119 +102,6 @@ bool hs_modules_init(void)
            add_fixed("[anon]", HS_MODULE_ANON) == HS_MODULE_ID_ANON;
 }
 
-/* --- what an object's own headers say --------------------------------------------------------- */
-
-struct headers {
-    const ElfW(Phdr) * phdrs;
-    uint32_t count;
-};
-
-static bool is_range_readable(uint64_t va, uint64_t bytes)
-{
-    return hs_sys_is_readable(va & ~UINT64_C(7)) &&
-           hs_sys_is_readable((va + bytes - 1) & ~UINT64_C(7));
-}
-
-/* Do the headers at `va` say themselves that the byte at `off` in the file is loaded there? */
-static bool are_headers_at(const struct headers *headers, uint64_t bias_va, uint64_t off,
-                           uint64_t va)
-{
-    for (uint32_t i = 0; i < headers->count; i++) {
-        const ElfW(Phdr) *ph = &headers->phdrs[i];
-        if (ph->p_type == PT_LOAD && off >= ph->p_offset && off - ph->p_offset < ph->p_filesz &&
-            bias_va + ph->p_vaddr + (off - ph->p_offset) == va) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The program headers of the object mapped at start_va, if they are mapped there. They follow the
- * file's header. Programs that rewrite an object (BOLT, patchelf) move them to its end, into a
- * segment of their own, where the offset in the file is also the offset from the start. */
-static struct headers read_headers(uint64_t start_va, uint64_t end_va, uint64_t bias_va)
-{
-    const struct headers none = { NULL, 0 };
-    const ElfW(Ehdr) *ehdr = (const ElfW(Ehdr) *)start_va;
-    if (end_va - start_va < sizeof(*ehdr) || !hs_sys_is_readable(start_va) ||
-        ehdr->e_ident[0] != 0x7f || ehdr->e_ident[1] != 'E' || ehdr->e_ident[2] != 'L' ||
-        ehdr->e_ident[3] != 'F' || ehdr->e_phentsize != sizeof(ElfW(Phdr))) {
-        return none;
-    }
-    uint64_t off = ehdr->e_phoff, bytes = (uint64_t)ehdr->e_phnum * sizeof(ElfW(Phdr));
-    if (bytes == 0 || off % 8 != 0 || off > end_va - start_va || bytes > end_va - start_va - off) {
-        return none;
-    }
-    struct headers found = { (const ElfW(Phdr) *)(start_va + off), ehdr->e_phnum };
-    bool is_first_page = off + bytes <= 4096;
-    if (!is_first_page && (!is_range_readable(start_va + off, bytes) ||
-                           !are_headers_at(&found, bias_va, off, start_va + off))) {
-        return none;
-    }
-    return found;
-}
-
-/* Copies the GNU build id out of a note segment. */
-static void read_build_id(const uint8_t *notes, uint64_t size_bytes, struct hs_module_v1 *module)
-{
-    uint64_t off = 0;
-    while (off + sizeof(ElfW(Nhdr)) <= size_bytes) {
-        const ElfW(Nhdr) *note = (const void *)(notes + off);
-        uint64_t name_off = off + sizeof(*note);
-        uint64_t desc_off = name_off + hs_align_up(note->n_namesz, 4);
-        uint64_t next_off = desc_off + hs_align_up(note->n_descsz, 4);
-        if (next_off > size_bytes || next_off <= off) {
-            return;
-        }
-        const uint8_t *name = notes + name_off;
-        if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && name[0] == 'G' &&
-            name[1] == 'N' && name[2] == 'U') {
-            uint32_t len = note->n_descsz < HS_BUILD_ID_BYTES ? note->n_descsz : HS_BUILD_ID_BYTES;
-            for (uint32_t i = 0; i < len; i++) {
-                module->build_id[i] = notes[desc_off + i];
-            }
-            module->build_id_bytes = (uint8_t)len;
-            return;
-        }
-        off = next_off;
-    }
-}
-
-/* Fills in what comes from program headers. */
-static void describe(const struct dl_find_object *found, struct hs_module_v1 *module,
-                     struct hs_unwind_module *unwind)
-{
-    struct headers headers = read_headers(module->start_va, module->end_va, module->bias_va);
-    for (uint32_t i = 0; i < headers.count; i++) {
-        const ElfW(Phdr) *ph = &headers.phdrs[i];
-        uint64_t va = module->bias_va + ph->p_vaddr;
-        bool is_inside =
-            va >= module->start_va && va < module->end_va && ph->p_memsz <= module->end_va - va;
-        if (!is_inside) {
-            continue;
-        }
-        if (ph->p_type == PT_LOAD && ph->p_flags & PF_X && module->exec_bytes == 0) {
-            module->exec_off = ph->p_offset;
-            module->exec_sva = ph->p_vaddr;
-            module->exec_bytes = ph->p_memsz;
-            unwind->text = (struct hs_span){ (const uint8_t *)va, va, ph->p_memsz };
-        } else if (ph->p_type == PT_NOTE && module->build_id_bytes == 0) {
-            read_build_id((const uint8_t *)va, ph->p_memsz, module);
-        } else if (ph->p_type == PT_GNU_EH_FRAME) {
-            unwind->eh_hdr = (struct hs_span){ (const uint8_t *)va, va, ph->p_memsz };
-        }
-    }
-    /* .eh_frame lies in the same loaded segment as its header. */
-    uint64_t hdr_va = unwind->eh_hdr.va ? unwind->eh_hdr.va : (uint64_t)found->dlfo_eh_frame;
-    for (uint32_t i = 0; i < headers.count && hdr_va; i++) {
-        const ElfW(Phdr) *ph = &headers.phdrs[i];
-        uint64_t va = module->bias_va + ph->p_vaddr;
-        if (ph->p_type == PT_LOAD && hdr_va >= va && hdr_va < va + ph->p_memsz) {
-            unwind->eh_frame = (struct hs_span){ (const uint8_t *)va, va, ph->p_memsz };
-        }
-    }
-}
-
 /* --- the table -------------------------------------------------------------------------------- */
 
 /* Stores the path of a loaded object, absolute if possible. Uses path_buf. */
@@ -272,6 +161,17 @@ static uint32_t hash_name(const struct dl_find_object *found)
     return hash;
 }
 
+/* Gives a module its table, if the collector has one for it. Under is_adding. */
+static bool take_table(struct known *entry, struct hs_module_v1 *module)
+{
+    if (entry->unwind.table || !hs_unwind_tables_find(module, &entry->table)) {
+        return false;
+    }
+    /* ORDER unwind-table: the table before the pointer to it. */
+    hs_store_release(&entry->unwind.table, &entry->table);
+    return true;
+}
+
 /* Enters a module. Under is_adding. */
 static struct known *add(const struct dl_find_object *found)
 {
@@ -304,7 +204,8 @@ static struct known *add(const struct dl_find_object *found)
                     .end_va = module->end_va,
                     .bias = module->bias_va },
     };
-    describe(found, module, &entry->unwind);
+    hs_module_headers_describe((uint64_t)found->dlfo_eh_frame, module, &entry->unwind);
+    take_table(entry, module);
     module->path_off = is_vdso ? hs_region_put_bytes("[vdso]", 6) : put_path(map, is_executable);
     /* ORDER module: the entry before the count that includes it. */
     hs_store_release(&known_count, known_count + 1);
@@ -321,7 +222,7 @@ static bool has_same_build_id(const struct known *entry, const struct dl_find_ob
                                 .end_va = entry->end_va,
                                 .bias_va = entry->bias_va };
     struct hs_unwind_module unused = { 0 };
-    describe(found, &now, &unused);
+    hs_module_headers_describe((uint64_t)found->dlfo_eh_frame, &now, &unused);
     if (now.build_id_bytes != module->build_id_bytes) {
         return false;
     }
@@ -381,6 +282,32 @@ static struct known *revive(const struct dl_find_object *found)
     module->unload_ns = 0;
     hs_store_relaxed(&entry->is_gone, false);
     return entry;
+}
+
+/* Under is_adding. */
+static bool take_tables(void)
+{
+    bool has_taken = false;
+    hs_unwind_tables_look();
+    for (uint32_t i = 0; i < known_count; i++) {
+        struct hs_module_v1 *module = hs_region_at(HS_SECTION_MODULES, known[i].module_id);
+        has_taken |= module && take_table(&known[i], module);
+    }
+    return has_taken;
+}
+
+bool hs_modules_take_tables(void)
+{
+    bool is_taken = false, has_taken = false;
+    uint64_t old_mask = hs_sys_block_signals();
+    /* ORDER module-add: what the last one added. */
+    if (hs_cas_acq_rel(&is_adding, &is_taken, true)) {
+        has_taken = take_tables();
+        /* ORDER module-add: what we added before the next one adds. */
+        hs_store_release(&is_adding, false);
+    }
+    hs_sys_restore_signals(old_mask);
+    return has_taken;
 }
 
 /* Enters a module that is new, or back. False: another thread is adding one. */

@@ -41,3 +41,9 @@ void hs_modules_forget_adder(void);
 
 /* Called when something was unloaded: each module is verified again before it is next used. */
 void hs_modules_recheck(void);
+
+/* Called when the collector has handed over unwind tables (unwind_tables.h): gives them to the
+ * modules that they belong to. True: some module has got one, and rules that were derived without
+ * it must be forgotten. Another thread may be adding a module at this moment: then nothing happens,
+ * and hs_unwind_tables_are_new() stays true. */
+bool hs_modules_take_tables(void);

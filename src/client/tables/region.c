@@ -14,6 +14,7 @@
 #include "client/host/own_ranges.h"
 #include "client/host/pages.h"
 #include "client/host/sandbox.h"
+#include "client/tables/unwind_tables.h"
 #include "rt/sys.h"
 
 struct hs_region hs_region;
@@ -42,6 +43,7 @@ static const struct section_plan plans[HS_SECTION_N] = {
     [HS_SECTION_TYPES] = { HS_TYPES_MAX, 128 },
     [HS_SECTION_SCOPES] = { UINT64_C(1) << 18, 128 },
     [HS_SECTION_LIFETIMES] = { UINT64_C(1) << 26, 128 },
+    [HS_SECTION_UNWIND_TABLES] = { UINT64_C(1) << 28, 0 },
     [HS_SECTION_CODE_NAMES] = { HS_CODE_NAMES_MAX, 128 },
 };
 
@@ -51,11 +53,15 @@ static bool is_error(long result)
 }
 
 /* Lays out the sections in the file and returns its size. Each step of `shift` halves the sections,
- * for processes whose file size is limited. */
+ * for processes whose file size is limited. The unwind tables come first, right behind the header:
+ * see unwind_tables.c. */
 static uint64_t lay_out(struct hs_section_v1 *sections, unsigned shift)
 {
     uint64_t off = HS_REGION_HEADER_OFF + hs_align_up(sizeof(struct hs_region_header_v2), 4096);
-    for (unsigned i = 0; i < HS_SECTION_N; i++) {
+    for (unsigned place = 0; place < HS_SECTION_N; place++) {
+        unsigned i = place == 0                          ? HS_SECTION_UNWIND_TABLES
+                     : place <= HS_SECTION_UNWIND_TABLES ? place - 1
+                                                         : place;
         uint64_t count = plans[i].max_count >> shift;
         uint32_t elem_bytes = hs_section_elem_bytes(i);
         if (count < plans[i].first_count) {
@@ -113,14 +119,15 @@ static long map_file(void *va, uint64_t bytes, int fd, uint64_t off)
     return mapped;
 }
 
-/* The view of a section without room: no id is below its count. */
+/* The view of a section without room, and of the one that unwind_tables.c maps: no id is below its
+ * count. */
 static struct hs_region_view no_view;
 
 static int map_sections(int fd, const struct hs_section_v1 *sections)
 {
     for (unsigned i = 0; i < HS_SECTION_N; i++) {
         struct hs_region_view *views = hs_region.views[i];
-        if (sections[i].max_count == 0) {
+        if (sections[i].max_count == 0 || i == HS_SECTION_UNWIND_TABLES) {
             hs_region.current[i] = &no_view;
             continue;
         }
@@ -167,7 +174,7 @@ static void start_head(struct hs_region_control_v1 *control, struct hs_region_he
     header->sections[HS_SECTION_HEAPS].count = 1; /* malloc's */
     header->sections[HS_SECTION_SCOPES].count = HS_SCOPE_OTHER + 1;
     header->sections[HS_SECTION_TYPES].count = HS_TYPE_OTHER + 1;
-    header->code_names.count = 1;
+    hs_region_section(header, HS_SECTION_CODE_NAMES)->count = 1;
     control->heap_selection.other_interval_bytes = HS_INTERVAL_SAME;
     control->epoch = 2;
     control->magic = HS_REGION_MAGIC;
@@ -265,6 +272,7 @@ static void populate_used(enum hs_section_id section)
 int hs_region_replace(int fd)
 {
     hs_store_relaxed(&hs_region.is_at_limit, false);
+    hs_unwind_tables_change_region();
     /* The control page is replaced last: it tells threads that something has changed. */
     const struct hs_section_v1 *sections = hs_region.layout;
     for (unsigned i = 0; i < HS_SECTION_N; i++) {
@@ -314,6 +322,7 @@ void hs_region_forget(void)
 void hs_region_abandon(void)
 {
     hs_region_forget();
+    hs_unwind_tables_abandon();
     map_nothing(hs_region.header, HEADER_BYTES);
     for (unsigned i = 0; i < HS_SECTION_N; i++) {
         for (unsigned v = 0; v < HS_REGION_VIEWS; v++) {
@@ -437,7 +446,7 @@ static bool is_section_valid(enum hs_section_id section)
     const struct hs_section_v1 *info = hs_region_section(hs_region.header, section);
     const struct hs_region_view *views = hs_region.views[section];
     const struct hs_region_view *current = hs_region.current[section];
-    if (info->max_count == 0) {
+    if (info->max_count == 0 || section == HS_SECTION_UNWIND_TABLES) {
         return info->count == 0 && current == &no_view;
     }
     bool is_valid = info->count <= info->max_count &&

@@ -4,7 +4,10 @@
 #include "client/thread/countdown.h"
 
 #include "client/tables/lifetimes.h"
+#include "client/tables/modules.h"
 #include "client/tables/region.h"
+#include "client/tables/unwind_tables.h"
+#include "client/thread/call_stack.h"
 #include "rt/rand.h"
 
 static uint64_t process_seed;
@@ -46,6 +49,9 @@ void hs_countdown_pick_up(uint64_t floor)
         tls->interval_bytes = HS_INTERVAL_OFF;
     }
     hs_lifetimes_pick_up(tls->self);
+    if (hs_unwind_tables_are_new() && hs_modules_take_tables()) {
+        hs_call_stack_flush();
+    }
     if (tls->rng == 0) {
         tls->rng = next_thread_seed();
     }

@@ -4,6 +4,7 @@
 #include "collect/attach/attachment.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +14,9 @@
 
 #include "collect/attach/client_calls.h"
 #include "collect/attach/embedded_allocator.h"
+#include "collect/region/region_control.h"
+#include "collect/region/region_reader.h"
+#include "collect/unwind_tables/module_tables.h"
 #include "inject/inject.h"
 #include "util/proc.h"
 
@@ -21,6 +25,8 @@
  * running. */
 #define HS_AGAIN_NS 1000000
 #define HS_AGAIN_N  200
+/* What takes longer to read comes late. */
+#define HS_TABLES_MAX_NS UINT64_C(3000000000)
 
 static void sleep_ns(long ns)
 {
@@ -208,6 +214,45 @@ static bool begin(const struct hs_attachment_request *request, struct hs_attach_
     return true;
 }
 
+/* The client waits with recording until it has the tables. */
+static void hand_over_tables(const struct hs_attachment_request *request,
+                             struct hs_module_tables *tables,
+                             const struct hs_attachment *attachment)
+{
+    const struct hs_pending_client *pending = &attachment->pending;
+    struct hs_region region;
+    struct hs_heap_page heaps;
+    int fd = fcntl(pending->region_fd, F_DUPFD_CLOEXEC, 3);
+    if (fd >= 0 && hs_region_open(fd, pending->hello.region_bytes, &region, NULL) < 0) {
+        close(fd);
+        fd = -1;
+    }
+    if (fd < 0) {
+        return; /* the session will not be able to open it either */
+    }
+    hs_module_tables_start(tables, &region, request->pid);
+    hs_module_tables_wait(tables, &region, HS_TABLES_MAX_NS);
+    hs_region_control_get_heaps(&region, &heaps);
+    hs_region_control_begin(&region, request->interval_bytes, &heaps);
+    hs_region_close(&region);
+}
+
+/* Attaches. If modules of the process need unwind tables, it has them before its first sample. */
+static bool begin_with_tables(const struct hs_attachment_request *request,
+                              struct hs_attach_v1 *args, struct hs_attachment *ret_attachment)
+{
+    struct hs_module_tables tables = { .count = 0 };
+    hs_module_tables_scan(&tables, request->pid);
+    bool has_needs = hs_module_tables_has_needs(&tables);
+    args->flags |= has_needs ? HS_ATTACH_PAUSED : 0U;
+    bool is_ok = begin(request, args, ret_attachment);
+    if (is_ok && has_needs) {
+        hand_over_tables(request, &tables, ret_attachment);
+    }
+    hs_module_tables_deinit(&tables);
+    return is_ok;
+}
+
 /* First redirects an embedded allocator: once something is recorded, all calls that free it must be
  * seen. */
 bool hs_attachment_begin(const struct hs_attachment_request *request,
@@ -226,7 +271,7 @@ bool hs_attachment_begin(const struct hs_attachment_request *request,
                                         request->allocator, request->patience_ns, &own)) {
         return fail(ret_attachment, own.words, "");
     }
-    bool is_ok = begin(request, &args, ret_attachment);
+    bool is_ok = begin_with_tables(request, &args, ret_attachment);
     if (!is_ok && own.changed_count > 0) {
         hs_embedded_allocator_release(request->pid, request->patience_ns, &unused);
     }

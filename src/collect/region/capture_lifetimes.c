@@ -20,7 +20,7 @@
 
 bool hs_capture_has_lifetimes(const struct hs_region *region)
 {
-    const struct hs_section_v1 *section = &region->header.lifetimes;
+    const struct hs_section_v1 *section = hs_region_section_of(region, HS_SECTION_LIFETIMES);
     return section->max_count > 0 &&
            (section->count > 0 ||
             (hs_load_relaxed(&region->control->flags) & HS_CONTROL_LIFETIMES) != 0);

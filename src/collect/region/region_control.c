@@ -22,6 +22,11 @@ static void announce_interval(struct hs_region_control_v1 *control)
     hs_add_relaxed(&control->floor_bytes, HS_FLOOR_STEP);
 }
 
+void hs_region_control_announce(struct hs_region *region)
+{
+    announce_interval(region->control);
+}
+
 static bool has_lifetimes(const struct hs_region_control_v1 *control)
 {
     return (hs_load_relaxed(&control->flags) & HS_CONTROL_LIFETIMES) != 0;

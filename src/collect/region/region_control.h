@@ -32,6 +32,10 @@ bool hs_region_control_has_heaps(const struct hs_region *region, const struct hs
 /* The heaps that the control page selects. Of a region of version 1: all. */
 void hs_region_control_get_heaps(const struct hs_region *region, struct hs_heap_page *ret_heaps);
 
+/* Has each thread of the client look at the control page again, at its next allocation, after
+ * something else in it was changed. */
+void hs_region_control_announce(struct hs_region *region);
+
 /* Makes the client create another region, at its next allocation. The client
  * announces it by another hello, and does not write to this region any more. Under a seccomp filter
  * that limits the client nothing happens. */

@@ -30,11 +30,8 @@
 #define HS_HEADER_COMMON_BYTES offsetof(struct hs_region_header_v2, sections)
 /* Version 2 as it was at first. */
 #define HS_HEADER_V2_BYTES_MIN offsetof(struct hs_region_header_v2, own_ranges_va)
-/* Version 2 without the section LIFETIMES. */
-#define HS_HEADER_V2_RANGES_END offsetof(struct hs_region_header_v2, lifetimes)
-/* Version 2 without the sections that came after LIFETIMES, one after the other. */
-#define HS_HEADER_V2_LIFETIMES_END offsetof(struct hs_region_header_v2, reserved_section)
-#define HS_HEADER_V2_RESERVED_END  offsetof(struct hs_region_header_v2, code_names)
+/* Version 2 without the sections that came later, one after the other. */
+#define HS_HEADER_V2_RANGES_END offsetof(struct hs_region_header_v2, later_sections)
 _Static_assert(HS_HEADER_COMMON_BYTES == offsetof(struct hs_region_header_v1, sections), "common");
 
 /* Reads exactly `bytes`; a file that ends early is broken. */
@@ -142,16 +139,13 @@ static const char *find_content_fault(const struct hs_region *region,
             return why;
         }
     }
-    if (header->lifetimes.max_count > 0) {
-        /* It has holes, and is only ever copied: what it claims is no memory. */
+    for (unsigned id = HS_SECTION_N_V2; id < HS_SECTION_N; id++) {
+        /* LIFETIMES has holes, and is only ever copied: what it claims is no memory. */
         uint64_t unused = 0;
-        const char *why = find_section_fault(region, header, HS_SECTION_LIFETIMES, &unused);
-        if (why) {
-            return why;
-        }
-    }
-    if (header->code_names.max_count > 0) {
-        const char *why = find_section_fault(region, header, HS_SECTION_CODE_NAMES, &claimed_bytes);
+        uint64_t *claimed = id == HS_SECTION_LIFETIMES ? &unused : &claimed_bytes;
+        const char *why = hs_region_section(header, id)->max_count > 0
+                              ? find_section_fault(region, header, id, claimed)
+                              : NULL;
         if (why) {
             return why;
         }
@@ -169,22 +163,21 @@ static const char *find_content_fault(const struct hs_region *region,
 /* Fields that the headers of older clients do not have stay 0. */
 static int read_newer_fields(const struct hs_region *region, struct hs_region_header_v2 *header)
 {
-    static const size_t ends[] = { sizeof(*header), HS_HEADER_V2_RESERVED_END,
-                                   HS_HEADER_V2_LIFETIMES_END, HS_HEADER_V2_RANGES_END };
-    size_t bytes = 0;
-    for (unsigned i = 0; i < HS_COUNT_OF(ends) && bytes == 0; i++) {
-        bytes = header->header_bytes >= ends[i] ? ends[i] - HS_HEADER_V2_BYTES_MIN : 0;
-    }
-    if (header->version != HS_REGION_VERSION || bytes == 0) {
+    if (header->version != HS_REGION_VERSION || header->header_bytes < HS_HEADER_V2_RANGES_END) {
         return 0;
     }
-    int r = read_at(region->fd, HS_REGION_HEADER_OFF + HS_HEADER_V2_BYTES_MIN,
-                    &header->own_ranges_va, bytes);
-    if (header->lifetimes.max_count == 0) {
-        header->lifetimes = (struct hs_section_v1){ .file_off = 0 };
-    }
-    if (header->code_names.max_count == 0) {
-        header->code_names = (struct hs_section_v1){ .file_off = 0 };
+    size_t later_bytes = header->header_bytes - HS_HEADER_V2_RANGES_END;
+    later_bytes =
+        later_bytes < sizeof(header->later_sections) ? later_bytes : sizeof(header->later_sections);
+    later_bytes -= later_bytes % sizeof(header->later_sections[0]);
+    int r =
+        read_at(region->fd, HS_REGION_HEADER_OFF + HS_HEADER_V2_BYTES_MIN, &header->own_ranges_va,
+                HS_HEADER_V2_RANGES_END - HS_HEADER_V2_BYTES_MIN + later_bytes);
+    for (unsigned id = HS_SECTION_N_V2; id < HS_SECTION_N; id++) {
+        struct hs_section_v1 *section = hs_region_section(header, id);
+        if (section->max_count == 0) {
+            *section = (struct hs_section_v1){ .file_off = 0 };
+        }
     }
     return r;
 }
@@ -261,7 +254,8 @@ uint64_t hs_region_resident_bytes(const struct hs_region *region)
     return (uint64_t)st.st_blocks * 512;
 }
 
-static const struct hs_section_v1 *section_of(const struct hs_region *region, enum hs_section_id id)
+const struct hs_section_v1 *hs_region_section_of(const struct hs_region *region,
+                                                 enum hs_section_id id)
 {
     /* It only finds the place. */
     return hs_region_section((struct hs_region_header_v2 *)(uintptr_t)&region->header, id);
@@ -269,13 +263,13 @@ static const struct hs_section_v1 *section_of(const struct hs_region *region, en
 
 uint64_t hs_region_count(const struct hs_region *region, enum hs_section_id id)
 {
-    return section_of(region, id)->count;
+    return hs_region_section_of(region, id)->count;
 }
 
 int hs_region_read(const struct hs_region *region, enum hs_section_id id, uint64_t first,
                    uint64_t count, void *ret_elements)
 {
-    const struct hs_section_v1 *section = section_of(region, id);
+    const struct hs_section_v1 *section = hs_region_section_of(region, id);
     uint32_t known_bytes = hs_section_elem_bytes(id);
     if (first > section->count || count > section->count - first) {
         return -ERANGE;
@@ -369,7 +363,7 @@ int hs_region_read_text(const struct hs_region *region, uint32_t off, size_t max
 int hs_region_map_section(const struct hs_region *region, enum hs_section_id id,
                           struct hs_region_map *ret_map)
 {
-    const struct hs_section_v1 *section = section_of(region, id);
+    const struct hs_section_v1 *section = hs_region_section_of(region, id);
     struct hs_region_map map = { .count = section->count, .elem_bytes = section->elem_bytes };
     HS_ASSERT(section->count <= section->max_count &&
               (section->elem_bytes >= hs_section_elem_bytes(id) || section->count == 0) &&

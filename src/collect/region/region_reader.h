@@ -81,6 +81,9 @@ int hs_region_refresh(struct hs_region *region);
 /* Bytes of memory that the file really occupies; 0 when that cannot be found out. */
 uint64_t hs_region_resident_bytes(const struct hs_region *region);
 
+/* Where a section lies, as of the last refresh. max_count 0: the region has no such section. */
+const struct hs_section_v1 *hs_region_section_of(const struct hs_region *region,
+                                                 enum hs_section_id id);
 /* The number of elements of a section, as of the last refresh. */
 uint64_t hs_region_count(const struct hs_region *region, enum hs_section_id id);
 

@@ -1,0 +1,141 @@
+/*
+ * See table_worker.h.
+ */
+#include "collect/unwind_tables/table_worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collect/region/region_tables.h"
+#include "rt/base.h"
+#include "rt/clock.h"
+#include "symbol/symbol_worker.h"
+
+#define WORK_MAX_NS      UINT64_C(20000000000)
+#define MEMORY_MAX_BYTES (UINT64_C(1) << 30)
+#define FOLDERS_MAX      32U
+
+/* The folders of PERFETTO_BINARY_PATH, in which names are looked for, too. */
+struct folders {
+    char *text;
+    const char *paths[FOLDERS_MAX];
+    size_t count;
+};
+
+static void read_folders(struct folders *folders)
+{
+    const char *value = getenv("PERFETTO_BINARY_PATH");
+    char *rest = NULL;
+    *folders = (struct folders){ .text = value ? strdup(value) : NULL };
+    for (char *path = folders->text ? strtok_r(folders->text, ":", &rest) : NULL;
+         path && folders->count < FOLDERS_MAX; path = strtok_r(NULL, ":", &rest)) {
+        folders->paths[folders->count++] = path;
+    }
+}
+
+static void keep_only(int fd, int other_fd)
+{
+    int low = fd < other_fd ? fd : other_fd, high = fd < other_fd ? other_fd : fd;
+    if (low > 3) {
+        close_range(3, (unsigned)low - 1, 0);
+    }
+    if (high > low + 1) {
+        close_range((unsigned)low + 1, (unsigned)high - 1, 0);
+    }
+    close_range((unsigned)high + 1, ~0U, 0);
+}
+
+/* In the worker. */
+static bool work(const struct hs_region *region, const struct hs_table_request *requests,
+                 size_t count, int fd)
+{
+    struct folders folders;
+    read_folders(&folders);
+    const struct hs_symbol_options options = { .search_paths = folders.paths,
+                                               .search_path_count = folders.count,
+                                               .is_indexing = folders.count > 0 };
+    uint64_t off = hs_region_tables_used(region);
+    for (size_t i = 0; i < count; i++) {
+        struct hs_buf table = HS_BUF_INIT;
+        enum hs_unwind_table_source source = HS_UNWIND_TABLE_NONE;
+        struct hs_table_result result = { .idx = (uint32_t)i };
+        result.reason = hs_table_make(&requests[i], &options, &table, &source);
+        if (result.reason == HS_UNWIND_REASON_NONE) {
+            if (hs_region_tables_write(region, off, table.data, table.bytes) == 0) {
+                off += table.bytes;
+                result.source = source;
+                result.end_off = off;
+            } else {
+                result.reason = HS_UNWIND_REASON_TOO_LARGE;
+            }
+        }
+        hs_buf_deinit(&table);
+        if (write(fd, &result, sizeof(result)) != (ssize_t)sizeof(result)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int hs_table_worker_start(struct hs_table_worker *worker, const struct hs_region *region,
+                          const struct hs_table_request *requests, size_t count)
+{
+    const struct hs_symbol_options limits = { .worker_memory_bytes = MEMORY_MAX_BYTES };
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC) != 0) {
+        return -errno;
+    }
+    pid_t parent = getpid();
+    pid_t pid = fork();
+    if (pid == 0) {
+        hs_symbol_worker_settle("heapscope-unwind", &limits);
+        keep_only(fds[1], region->fd);
+        _exit(getppid() == parent && work(region, requests, count, fds[1]) ? 0 : 1);
+    }
+    int err = pid < 0 ? -errno : 0;
+    close(fds[1]);
+    if (err || fcntl(fds[0], F_SETFL, O_NONBLOCK) != 0) {
+        close(fds[0]);
+        return err ? err : -EIO;
+    }
+    *worker = (struct hs_table_worker){ .pid = pid,
+                                        .fd = fds[0],
+                                        .end_ns = hs_clock_ns(CLOCK_MONOTONIC) + WORK_MAX_NS };
+    return 0;
+}
+
+int hs_table_worker_next(struct hs_table_worker *worker, struct hs_table_result *ret_result)
+{
+    ssize_t got;
+    if (worker->pid == 0) {
+        return -1;
+    }
+    do {
+        got = read(worker->fd, ret_result, sizeof(*ret_result)); /* whole ones: see pipe(7) */
+    } while (got < 0 && errno == EINTR);
+    if (got == (ssize_t)sizeof(*ret_result)) {
+        return 1;
+    }
+    if (got < 0 && errno == EAGAIN && hs_clock_ns(CLOCK_MONOTONIC) < worker->end_ns) {
+        return 0;
+    }
+    hs_table_worker_stop(worker);
+    return -1;
+}
+
+void hs_table_worker_stop(struct hs_table_worker *worker)
+{
+    if (worker->pid != 0) {
+        kill(worker->pid, SIGKILL);
+        while (waitpid(worker->pid, NULL, 0) < 0 && errno == EINTR) {
+        }
+        close(worker->fd);
+        *worker = (struct hs_table_worker){ .pid = 0 };
+    }
+}
