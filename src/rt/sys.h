@@ -29,8 +29,8 @@ static inline long hs_sys_mmap(void *addr, size_t len_bytes, int prot, int flags
     return hs_arch_syscall(SYS_mmap, (long)addr, (long)len_bytes, prot, flags, fd, (long)off);
 }
 
-/* munmap(2). ThreadSanitizer sees only libc's, and otherwise takes the next page at this address for
- * the same page. */
+/* munmap(2). ThreadSanitizer sees only libc's, and otherwise takes the next page at this address
+ * for the same page. */
 static inline long hs_sys_munmap(void *addr, size_t len_bytes)
 {
 #if HS_IS_TSAN
