@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     }
     if (hs_symbol_builder_init(&builder, pcs, count) != 0 ||
-        hs_breakpad_names(&builder, text, size) != 0 ||
+        hs_breakpad_names(&builder, 0, text, size) != 0 ||
         hs_symbol_builder_finish(&builder, pcs, count, &table) != 0 ||
         !hs_symbol_table_is_valid(&table)) {
         abort();

@@ -91,7 +91,7 @@ _heapscope()
             )
             return
             ;;
-        symbolize:--output-directory | symbolize:--breakpad-symbols-directory | dupes:--contents-dir | snapshot:--output-contents-dir)
+        *:--symbols | symbolize:--output-directory | symbolize:--breakpad-symbols-directory | dupes:--contents-dir | snapshot:--output-contents-dir)
             _filedir -d
             return
             ;;
@@ -136,12 +136,12 @@ _heapscope()
             ;;
         record)
             options+=' --interval --duration --name --pid --continuous-dump --config --heaps --all-heaps --lifetimes --no-running'
-            options+=' --exclude-heaps --blocks'
+            options+=' --exclude-heaps --blocks --symbols'
             options+=' --no-startup --dump-at-max --disable-fork-teardown --output --no-annotations --no-types --print-config'
             options+=' --shmem-size --block-client --block-client-timeout --no-block-client --'
             ;;
         profile)
-            options+=' --alloc --no-annotations --pid --heap --timestamps --output-dir'
+            options+=' --alloc --no-annotations --pid --heap --timestamps --output-dir --symbols'
             ;;
         start)
             options+=' --name --pid --all --min-memory --interval --output --duration --dump-every --dump-phase'
@@ -162,26 +162,26 @@ _heapscope()
             options+=' --json --by-name --pid --by-koid --download --delete --output --output-file --quiet'
             ;;
         report)
-            options+=' --view --tree --focus --stack-mode --other-below --top --frames --snapshot --pid --heap --base --by --leaks --rss --lifetimes --temporary --health --json --width'
+            options+=' --view --tree --focus --stack-mode --other-below --top --frames --snapshot --pid --heap --base --by --leaks --rss --lifetimes --temporary --health --json --width --symbols'
             ;;
         check)
             options+=' --max-live --max-peak --max-rss --max-unexplained --max-leak --max-leak-stack --max-leak-growth --suppressions --max-allocs --stack'
-            options+=' --heap --against --max-growth --strict --limits --json --junit'
+            options+=' --heap --against --max-growth --strict --limits --json --junit --symbols'
             ;;
         diff)
-            options+=' --by --stack-mode --view --snapshots --process --heap --normalize --trend --rss --tree --json --format --output --top --threshold --size-threshold'
+            options+=' --by --stack-mode --view --snapshots --process --heap --normalize --trend --rss --tree --json --format --output --top --threshold --size-threshold --symbols'
             ;;
         export)
-            options+=' --format --output --view --snapshot --pid --heap --base --stack-mode --other-below --with-tags --labels --quiet'
+            options+=' --format --output --view --snapshot --pid --heap --base --stack-mode --other-below --with-tags --labels --quiet --symbols'
             ;;
         query)
-            options+=' --format --file --query-file --query-string --heap'
+            options+=' --format --file --query-file --query-string --heap --symbols'
             ;;
         dupes)
-            options+=' --contents-dir --top --min-bytes --pid --json'
+            options+=' --contents-dir --top --min-bytes --pid --json --symbols'
             ;;
         symbolize)
-            options+=' --no-backup --output-directory --breakpad-symbols-directory --quiet'
+            options+=' --output --no-backup --output-directory --breakpad-symbols-directory --quiet --symbols'
             ;;
         doctor)
             options+=' --policy --json'
@@ -196,7 +196,7 @@ _heapscope()
     elif [[ $command == query ]]; then
         _filedir
     elif [[ $command == symbolize ]]; then
-        _filedir '@(json|json.gz)'
+        _filedir '@(json|json.gz|pftrace)'
     else
         _filedir '@(pftrace|pb|pb.gz)'
     fi

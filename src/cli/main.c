@@ -49,7 +49,7 @@ static const struct command read_commands[] = {
     { "diff", hs_cmd_diff, "compare two profiles, and tell changes from sampling error" },
     { "export", hs_cmd_export, "write a profile as pprof, flame graph, SQLite and other formats" },
     { "query", hs_cmd_query, "run SQL queries on a profile" },
-    { "symbolize", hs_cmd_symbolize, "put names into a MemoryInfra trace, in place of addresses" },
+    { "symbolize", hs_cmd_symbolize, "look up the names of a trace, also on another machine" },
     { "dupes", hs_cmd_dupes, "find live blocks with equal contents" },
     { "profile", hs_cmd_profile, "write a pprof file for each heap of each snapshot" },
 };

@@ -39,6 +39,7 @@ struct found {
 
 struct reader {
     struct hs_symbol_builder *builder;
+    uint64_t base_sva;
     struct found *found; /* by address */
     struct piece *files; /* by number */
     size_t file_count, file_capacity;
@@ -129,7 +130,9 @@ bool hs_breakpad_head(const char *text, size_t bytes, struct hs_breakpad_head *r
     }
     (void)take_word(&line); /* system */
     (void)take_word(&line); /* processor */
-    (void)take_word(&line); /* id, of which the build id is the better form */
+    struct piece module_id = take_word(&line);
+    head.module_id = module_id.text;
+    head.module_id_bytes = module_id.bytes;
     skip_blanks(&line);
     head.name = line.text;
     head.name_bytes = line.bytes;
@@ -146,13 +149,20 @@ bool hs_breakpad_head(const char *text, size_t bytes, struct hs_breakpad_head *r
 
 /* --- records --- */
 
+/* An address of the builder as the file states it. */
+static uint64_t pc_at(const struct reader *r, size_t i)
+{
+    uint64_t pc = r->builder->pcs[i];
+    return pc > r->base_sva ? pc - r->base_sva : 0;
+}
+
 /* The first address that is at least `pc`. */
 static size_t first_pc(const struct reader *r, uint64_t pc)
 {
     size_t low = 0, high = r->builder->pc_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (r->builder->pcs[middle] < pc) {
+        if (pc_at(r, middle) < pc) {
             low = middle + 1;
         } else {
             high = middle;
@@ -210,7 +220,7 @@ static void read_func(struct reader *r, struct piece line)
     r->func_end = start + size;
     for (size_t i = first_pc(r, start); i < r->builder->pc_count; i++) {
         struct found *found = &r->found[i];
-        if (r->builder->pcs[i] >= r->func_end) {
+        if (pc_at(r, i) >= r->func_end) {
             break;
         }
         if (found->is_func) {
@@ -233,7 +243,7 @@ static void read_line(struct reader *r, struct piece line)
     }
     for (size_t i = first_pc(r, start); i < r->builder->pc_count; i++) {
         struct found *found = &r->found[i];
-        if (r->builder->pcs[i] >= start + size || found->start != r->func_start) {
+        if (pc_at(r, i) >= start + size || found->start != r->func_start) {
             break;
         }
         if (found->line > 0) {
@@ -251,8 +261,8 @@ static void note_inlined(struct reader *r, uint64_t start, uint64_t size, uint64
 {
     for (size_t i = first_pc(r, start); i < r->builder->pc_count && r->err == 0; i++) {
         struct found *found = &r->found[i];
-        if (r->builder->pcs[i] >= start + size || !found->is_func ||
-            found->start != r->func_start || found->inlined_count != level) {
+        if (pc_at(r, i) >= start + size || !found->is_func || found->start != r->func_start ||
+            found->inlined_count != level) {
             break;
         }
         r->err = hs_array_reserve(&r->inlined, &r->inlined_capacity, r->inlined_count + 1,
@@ -366,10 +376,12 @@ static void add_names(struct reader *r)
     }
 }
 
-int hs_breakpad_names(struct hs_symbol_builder *builder, const char *text, size_t bytes)
+int hs_breakpad_names(struct hs_symbol_builder *builder, uint64_t base_sva, const char *text,
+                      size_t bytes)
 {
     struct reader r = {
         .builder = builder,
+        .base_sva = base_sva,
         .found = calloc(builder->pc_count + 1, sizeof(*r.found)),
     };
     struct piece rest = { text, bytes }, line;

@@ -23,6 +23,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct hs_symbol_builder;
 
@@ -30,6 +31,8 @@ struct hs_symbol_builder;
 struct hs_breakpad_head {
     const char *name; /* of the module, without a folder */
     size_t name_bytes;
+    const char *module_id; /* the first 16 bytes of the build id as a GUID, and an age */
+    size_t module_id_bytes;
     const char *code_id;  /* the build id in hexadecimal digits */
     size_t code_id_bytes; /* 0: unknown */
 };
@@ -37,5 +40,8 @@ struct hs_breakpad_head {
 /* Reads the lines in front of the first FILE, FUNC or PUBLIC. False: this is no symbol file. */
 bool hs_breakpad_head(const char *text, size_t bytes, struct hs_breakpad_head *ret_head);
 
-/* Fills the builder with the functions and lines of its addresses. 0 or -ENOMEM. */
-int hs_breakpad_names(struct hs_symbol_builder *builder, const char *text, size_t bytes);
+/* Fills the builder with the functions and lines of its addresses. `base_sva` is the link-time
+ * address of the module's lowest mapped one: 0, unless it is a program that runs at a fixed place.
+ * 0 or -ENOMEM. */
+int hs_breakpad_names(struct hs_symbol_builder *builder, uint64_t base_sva, const char *text,
+                      size_t bytes);

@@ -18,9 +18,12 @@
 #include "symbol/breakpad.h"
 #include "symbol/symbol_builder.h"
 #include "util/array.h"
-#include "util/buf.h"
 
 #define HEAD_BYTES 4096
+#define GUID_BYTES 16U
+/* Two digits for each byte of the GUID, and one for the age. */
+#define MODULE_ID_BYTES 33U
+#define ID_BYTES_MAX    64U
 
 static char *lower_copy(const char *text, size_t bytes)
 {
@@ -36,6 +39,7 @@ static void free_file(struct hs_breakpad_file *file)
     free(file->path);
     free(file->name);
     free(file->code_id);
+    free(file->module_id);
 }
 
 static int add_file(struct hs_breakpad_folder *folder, const char *path)
@@ -54,8 +58,9 @@ static int add_file(struct hs_breakpad_folder *folder, const char *path)
         .path = strdup(path),
         .name = lower_copy(head.name, head.name_bytes),
         .code_id = lower_copy(head.code_id, head.code_id_bytes),
+        .module_id = lower_copy(head.module_id, head.module_id_bytes),
     };
-    int err = file.path && file.name && file.code_id
+    int err = file.path && file.name && file.code_id && file.module_id
                   ? hs_array_reserve(&folder->files, &folder->capacity, folder->count + 1,
                                      sizeof(folder->files[0]))
                   : -ENOMEM;
@@ -106,13 +111,7 @@ void hs_breakpad_folder_deinit(struct hs_breakpad_folder *folder)
 
 /* --- names of a module --- */
 
-static int compare_pcs(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-static int read_names(struct hs_symbol_builder *builder, const char *path)
+static int read_names(struct hs_symbol_builder *builder, uint64_t base_sva, const char *path)
 {
     struct stat st = { 0 };
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -122,7 +121,7 @@ static int read_names(struct hs_symbol_builder *builder, const char *path)
         text = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     }
     if (text != MAP_FAILED) {
-        err = hs_breakpad_names(builder, text, (size_t)st.st_size);
+        err = hs_breakpad_names(builder, base_sva, text, (size_t)st.st_size);
         munmap(text, (size_t)st.st_size);
     }
     if (fd >= 0) {
@@ -131,82 +130,106 @@ static int read_names(struct hs_symbol_builder *builder, const char *path)
     return err == -ENOMEM ? err : 0;
 }
 
-/* The file for a module; NULL: there is none, and *ret_other one of another build, or NULL. */
-static const struct hs_breakpad_file *find_file(const struct hs_breakpad_folder *folder,
-                                                const char *name, const char *build_id,
-                                                const struct hs_breakpad_file **ret_other)
+/* How a trace states the build of a module, in the two forms in which symbol files state theirs. */
+struct wanted_id {
+    char code_id[2 * ID_BYTES_MAX + 1];
+    char module_id[MODULE_ID_BYTES + 1];
+};
+
+static void write_hex(const uint8_t *id, size_t bytes, char *ret_hex)
 {
+    for (size_t i = 0; i < bytes; i++) {
+        snprintf(ret_hex + 2 * i, 3, "%02x", id[i]);
+    }
+}
+
+/* A module id is a GUID made of the first 16 bytes of the build id, and the age 0. */
+static void set_wanted(const uint8_t *id, size_t id_bytes, struct wanted_id *ret_wanted)
+{
+    static const uint8_t order[GUID_BYTES] = {
+        3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15
+    };
+    *ret_wanted = (struct wanted_id){ 0 };
+    if (id_bytes == MODULE_ID_BYTES) {
+        /* It is a module id already, as a text: Chrome records it so. */
+        for (size_t i = 0; i < id_bytes; i++) {
+            ret_wanted->module_id[i] = (char)tolower(id[i]);
+        }
+        return;
+    }
+    write_hex(id, id_bytes < ID_BYTES_MAX ? id_bytes : ID_BYTES_MAX, ret_wanted->code_id);
+    uint8_t guid[GUID_BYTES] = { 0 };
+    for (size_t i = 0; i < GUID_BYTES; i++) {
+        guid[i] = order[i] < id_bytes ? id[order[i]] : 0;
+    }
+    write_hex(guid, id_bytes > 0 ? GUID_BYTES : 0, ret_wanted->module_id);
+    if (id_bytes > 0) {
+        ret_wanted->module_id[MODULE_ID_BYTES - 1] = '0';
+    }
+}
+
+const struct hs_breakpad_file *hs_breakpad_folder_find(const struct hs_breakpad_folder *folder,
+                                                       const char *path, const uint8_t *build_id,
+                                                       size_t build_id_bytes,
+                                                       const struct hs_breakpad_file **ret_other)
+{
+    struct wanted_id wanted;
     const struct hs_breakpad_file *unknown = NULL;
+    const char *base = hs_text_base_name(path);
+    set_wanted(build_id, build_id_bytes, &wanted);
     *ret_other = NULL;
     for (size_t i = 0; i < folder->count; i++) {
         const struct hs_breakpad_file *file = &folder->files[i];
-        if (strcmp(file->name, name) != 0) {
+        if (strcasecmp(file->name, base) != 0) {
             continue;
         }
-        if (file->code_id[0] == '\0' || build_id[0] == '\0') {
+        bool has_code_id = file->code_id[0] != '\0' && wanted.code_id[0] != '\0';
+        bool has_module_id = strlen(file->module_id) == MODULE_ID_BYTES;
+        if (build_id_bytes == 0 || (!has_code_id && !has_module_id)) {
             unknown = unknown ? unknown : file;
-        } else if (strcmp(file->code_id, build_id) == 0) {
+        } else if (has_code_id ? strcmp(file->code_id, wanted.code_id) == 0
+                               : strcmp(file->module_id, wanted.module_id) == 0) {
             return file;
         } else {
-            *ret_other = file;
+            *ret_other = *ret_other ? *ret_other : file;
         }
     }
     return unknown;
 }
 
-/* Looks up sorted addresses. */
-static int find_names(const struct hs_breakpad_file *file, const struct hs_breakpad_file *other,
-                      const struct hs_symbol_request *request, const uint64_t *pcs, size_t count,
-                      struct hs_symbol_table *ret_table)
+/* The folders of this process. */
+static struct hs_breakpad_folder all_folders;
+
+static int read_folders(const struct hs_symbol_options *options)
 {
-    struct hs_symbol_builder builder;
-    int err = hs_symbol_builder_init(&builder, pcs, count);
-    if (err != 0) {
-        return err;
+    static bool is_read;
+    int err = 0;
+    for (size_t i = 0; !is_read && i < options->breakpad_path_count && err != -ENOMEM; i++) {
+        err = hs_breakpad_folder_add(&all_folders, options->breakpad_paths[i]);
     }
-    if (file) {
-        err = read_names(&builder, file->path);
-    }
-    builder.table.reason = file    ? HS_SYMBOL_REASON_NONE
-                           : other ? HS_SYMBOL_REASON_BUILD_ID_DIFFERS
-                                   : HS_SYMBOL_REASON_FILE_MISSING;
-    const struct hs_breakpad_file *shown = file ? file : other;
-    builder.table.detail_off = hs_symbol_builder_string(&builder, shown ? shown->path : "");
-    if (err == 0) {
-        err =
-            hs_symbol_builder_finish(&builder, request->rel_pcs, request->rel_pc_count, ret_table);
-    }
-    hs_symbol_builder_deinit(&builder);
-    return err;
+    is_read = true;
+    return err == -ENOMEM ? err : 0;
 }
 
-int hs_breakpad_folder_names(const struct hs_breakpad_folder *folder,
-                             const struct hs_symbol_request *request,
-                             struct hs_symbol_table *ret_table)
+int hs_breakpad_names_of(const struct hs_symbol_options *options,
+                         const struct hs_symbol_request *request, uint64_t base_sva,
+                         struct hs_symbol_builder *builder, struct hs_breakpad_used *ret_used)
 {
-    struct hs_buf build_id = HS_BUF_INIT;
-    const char *base = hs_text_base_name(request->path);
-    char *name = lower_copy(base, strlen(base));
-    uint64_t *pcs = malloc((request->rel_pc_count + 1) * sizeof(*pcs));
-    size_t count = 0;
-    const struct hs_breakpad_file *other = NULL, *file = NULL;
-    for (size_t i = 0; i < request->build_id_bytes; i++) {
-        hs_buf_printf(&build_id, "%02x", request->build_id[i]);
+    const struct hs_breakpad_file *other = NULL;
+    *ret_used = (struct hs_breakpad_used){ 0 };
+    if (!options || options->breakpad_path_count == 0) {
+        return 0;
     }
-    int err = name && pcs ? build_id.err : -ENOMEM;
-    if (err == 0) {
-        memcpy(pcs, request->rel_pcs, request->rel_pc_count * sizeof(*pcs));
-        qsort(pcs, request->rel_pc_count, sizeof(*pcs), compare_pcs);
-        for (size_t i = 0; i < request->rel_pc_count; i++) {
-            if (count == 0 || pcs[count - 1] != pcs[i]) {
-                pcs[count++] = pcs[i];
-            }
-        }
-        file = find_file(folder, name, hs_buf_text(&build_id), &other);
-        err = find_names(file, other, request, pcs, count, ret_table);
+    int err = read_folders(options);
+    const struct hs_breakpad_file *file = hs_breakpad_folder_find(
+        &all_folders, request->path, request->build_id, request->build_id_bytes, &other);
+    if (err == 0 && file) {
+        err = read_names(builder, base_sva, file->path);
     }
-    hs_buf_deinit(&build_id);
-    free(name);
-    free(pcs);
+    if (err == 0 && (file || other)) {
+        ret_used->path = strdup(file ? file->path : other->path);
+        ret_used->is_other = !file;
+        err = ret_used->path ? 0 : -ENOMEM;
+    }
     return err;
 }

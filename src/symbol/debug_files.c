@@ -6,6 +6,7 @@
  */
 #include "symbol/debug_files.h"
 
+#include <dirent.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwelf.h>
 #include <errno.h>
@@ -16,12 +17,17 @@
 #include <string.h>
 
 #include "rt/base.h"
+#include "symbol/debuginfod.h"
 #include "symbol/folder_index.h"
+#include "util/buf.h"
 
 #define SYSTEM_ROOT        "/usr/lib/debug"
 #define DELETED_SUFFIX     " (deleted)"
 #define BUILD_ID_MIN_BYTES 3U
 #define BUILD_ID_MAX_BYTES 64U
+#define ARCHIVE_MARK       ".apk!"
+/* A folder that is called after a build id has a file or two. */
+#define ID_FOLDER_FILES_MAX 16
 
 struct search {
     const struct hs_symbol_options *options;
@@ -36,6 +42,22 @@ struct search {
 
 /* How a candidate proves that it belongs to the module when there is no build id. */
 enum proof { PROOF_NONE, PROOF_CRC, PROOF_GIVEN };
+
+/* Remembers a file that was expected to be of the module, and is not. */
+static void note_other(struct search *search, const struct hs_elf_file *file)
+{
+    struct hs_buf text = HS_BUF_INIT;
+    if (search->files->other || file->build_id_bytes == 0 || search->wanted_id_bytes == 0) {
+        return;
+    }
+    hs_buf_printf(&text, "%s (Build ID: ", file->path);
+    for (size_t i = 0; i < file->build_id_bytes && i < BUILD_ID_MAX_BYTES; i++) {
+        hs_buf_printf(&text, "%02x", file->build_id[i]);
+    }
+    hs_buf_char(&text, ')');
+    search->files->other = strdup(hs_buf_text(&text));
+    hs_buf_deinit(&text);
+}
 
 static bool has_id(const struct hs_elf_file *file, const uint8_t *id, size_t id_bytes)
 {
@@ -88,6 +110,9 @@ static void try_path(struct search *search, enum proof proof, uint32_t crc, cons
     }
     if (!file.is_loadable || !is_proven(search, &file, proof, crc)) {
         search->files->has_refused |= file.is_loadable;
+        if (file.is_loadable && proof == PROOF_GIVEN) {
+            note_other(search, &file);
+        }
         hs_elf_file_close(&file);
         return;
     }
@@ -119,18 +144,38 @@ static bool build_id_name(const uint8_t *id, size_t id_bytes, char *out, size_t 
     return true;
 }
 
+/* Tries each file in the folder that is called after the build id, as pprof does: there is one. */
+static void look_in_id_folder(struct search *search, const char *root, const char *hex)
+{
+    char path[PATH_MAX];
+    int bytes = snprintf(path, sizeof(path), "%s/%s", root, hex);
+    DIR *folder = bytes > 0 && (size_t)bytes < sizeof(path) ? opendir(path) : NULL;
+    const struct dirent *entry;
+    for (int i = 0; folder && i < ID_FOLDER_FILES_MAX && (entry = readdir(folder)) != NULL; i++) {
+        if (entry->d_name[0] != '.') {
+            try_path(search, PROOF_NONE, 0, "%s/%s", path, entry->d_name);
+        }
+    }
+    if (folder) {
+        closedir(folder);
+    }
+}
+
 static void look_by_build_id(struct search *search)
 {
-    char name[2 * BUILD_ID_MAX_BYTES + 2];
+    char name[2 * BUILD_ID_MAX_BYTES + 2], hex[2 * BUILD_ID_MAX_BYTES + 2];
     if (!build_id_name(search->wanted_id, search->wanted_id_bytes, name, sizeof(name))) {
         return;
     }
+    snprintf(hex, sizeof(hex), "%.2s%s", name, name + 3);
     bool is_given;
     const char *root;
     for (size_t i = 0; (root = root_at(search, i, &is_given)); i++) {
         try_path(search, PROOF_NONE, 0, "%s/.build-id/%s.debug", root, name);
         if (is_given) {
             try_path(search, PROOF_NONE, 0, "%s/%s.debug", root, name);
+            look_in_id_folder(search, root, hex);
+            try_path(search, PROOF_NONE, 0, "%s%s/%s", root, search->module_path, hex);
         }
     }
 }
@@ -164,25 +209,68 @@ static void look_by_debuglink(struct search *search)
     }
 }
 
+/* The name of a library that was mapped out of an archive, "base.apk!libfoo.so", without the
+ * archive; NULL: there is none. */
+static const char *name_in_archive(const char *base)
+{
+    const char *mark = strstr(base, ARCHIVE_MARK);
+    return mark && mark[strlen(ARCHIVE_MARK)] != '\0' ? mark + strlen(ARCHIVE_MARK) : NULL;
+}
+
+/* Tries a file and its debug file: the debug file has more. */
+HS_PRINTF(2, 3)
+static void try_given(struct search *search, const char *format, ...)
+{
+    char path[PATH_MAX];
+    va_list args;
+    va_start(args, format);
+    int bytes = vsnprintf(path, sizeof(path), format, args);
+    va_end(args);
+    if (bytes > 0 && (size_t)bytes < sizeof(path)) {
+        try_path(search, PROOF_GIVEN, 0, "%s.debug", path);
+        try_path(search, PROOF_GIVEN, 0, "%s", path);
+    }
+}
+
+/* The places of a given folder by path and name, in the order that docs/SYMBOLS.md states. */
+static void look_below(struct search *search, const char *root)
+{
+    const char *path = search->module_path, *base = strrchr(path, '/') + 1;
+    const char *inner = name_in_archive(base);
+    int folder = (int)(base - path);
+    try_given(search, "%s%s", root, path);
+    if (search->real_folder[0]) {
+        try_given(search, "%s%s/%s", root, search->real_folder, base);
+    }
+    if (inner) {
+        try_given(search, "%s%.*s%s", root, folder, path, inner);
+    }
+    try_given(search, "%s/%s", root, base);
+    if (inner) {
+        try_given(search, "%s/%s", root, inner);
+    }
+    try_path(search, PROOF_GIVEN, 0, "%s%.*s.debug/%s.debug", root, folder, path, base);
+    try_path(search, PROOF_GIVEN, 0, "%s/usr/lib/debug%s.debug", root, path);
+}
+
 static void look_by_path(struct search *search)
 {
     if (search->module_path[0] != '/') {
         return;
     }
-    const char *base = strrchr(search->module_path, '/') + 1;
     bool is_given;
     const char *root;
     for (size_t i = 0; (root = root_at(search, i, &is_given)); i++) {
-        enum proof proof = is_given ? PROOF_GIVEN : PROOF_NONE;
-        try_path(search, proof, 0, "%s%s.debug", root, search->module_path);
-        try_path(search, proof, 0, "%s%s", root, search->module_path);
-        if (search->real_folder[0]) {
-            try_path(search, proof, 0, "%s%s/%s.debug", root, search->real_folder, base);
-            try_path(search, proof, 0, "%s%s/%s", root, search->real_folder, base);
-        }
         if (is_given) {
-            try_path(search, proof, 0, "%s/%s.debug", root, base);
-            try_path(search, proof, 0, "%s/%s", root, base);
+            look_below(search, root);
+            continue;
+        }
+        const char *base = strrchr(search->module_path, '/') + 1;
+        try_path(search, PROOF_NONE, 0, "%s%s.debug", root, search->module_path);
+        try_path(search, PROOF_NONE, 0, "%s%s", root, search->module_path);
+        if (search->real_folder[0]) {
+            try_path(search, PROOF_NONE, 0, "%s%s/%s.debug", root, search->real_folder, base);
+            try_path(search, PROOF_NONE, 0, "%s%s/%s", root, search->real_folder, base);
         }
     }
 }
@@ -190,20 +278,32 @@ static void look_by_path(struct search *search)
 static void look_in_index(struct search *search)
 {
     const struct hs_symbol_options *options = search->options;
-    const char *path = options && options->is_indexing
-                           ? hs_folder_index_find(options->search_paths, options->search_path_count,
-                                                  search->wanted_id, search->wanted_id_bytes)
-                           : NULL;
+    const char *path =
+        options && options->indexed_path_count > 0
+            ? hs_folder_index_find(options->search_paths, options->indexed_path_count,
+                                   search->wanted_id, search->wanted_id_bytes)
+            : NULL;
     if (path) {
         try_path(search, PROOF_NONE, 0, "%s", path);
     }
 }
 
+static void ask_debuginfod(struct search *search)
+{
+    char *path = NULL;
+    if (!search->options || !search->options->has_debuginfod || search->wanted_id_bytes == 0) {
+        return;
+    }
+    int err = hs_debuginfod_find(search->wanted_id, search->wanted_id_bytes, &path);
+    if (err == 0) {
+        try_path(search, PROOF_NONE, 0, "%s", path);
+        free(path);
+    }
+    search->files->is_server_missing = err != 0 && err != -ENOENT;
+}
+
 static void (*const places[])(struct search *search) = {
-    look_by_build_id,
-    look_by_debuglink,
-    look_by_path,
-    look_in_index,
+    look_by_build_id, look_by_debuglink, look_by_path, look_in_index, ask_debuginfod,
 };
 
 /*
@@ -234,8 +334,19 @@ static void open_module(struct search *search)
                         ? !has_id(&files->module, request->build_id, request->build_id_bytes)
                         : search->is_deleted;
     if (is_other) {
+        note_other(search, &files->module);
         hs_elf_file_close(&files->module);
         files->module_err = HS_DEBUG_FILES_E_OTHER_BUILD;
+    }
+}
+
+/* Without a recorded build id, the user's folders come before the module's path: the module may be
+ * of another machine. */
+static void look_in_given(struct search *search)
+{
+    size_t count = search->options ? search->options->search_path_count : 0;
+    for (size_t i = 0; i < count && search->module_path[0] == '/'; i++) {
+        look_below(search, search->options->search_paths[i]);
     }
 }
 
@@ -304,6 +415,13 @@ static void find_alt(struct search *search)
             break;
         }
     }
+    char *asked = NULL;
+    if (!files->alt.elf && search->options && search->options->has_debuginfod &&
+        hs_debuginfod_find(id, id_bytes, &asked) == 0 &&
+        hs_elf_file_open(asked, &files->alt) == 0 && !has_id(&files->alt, id, id_bytes)) {
+        hs_elf_file_close(&files->alt);
+    }
+    free(asked);
 }
 
 void hs_debug_files_find(const struct hs_symbol_options *options,
@@ -318,9 +436,14 @@ void hs_debug_files_find(const struct hs_symbol_options *options,
                                           .debug = HS_ELF_FILE_NONE,
                                           .alt = HS_ELF_FILE_NONE };
     set_paths(&search);
-    open_module(&search);
     search.wanted_id = request->build_id;
     search.wanted_id_bytes = request->build_id_bytes;
+    if (request->build_id_bytes == 0) {
+        look_in_given(&search);
+    }
+    if (!ret_files->module.elf && !ret_files->debug.elf) {
+        open_module(&search);
+    }
     if (search.wanted_id_bytes == 0 && ret_files->module.elf) {
         search.wanted_id = ret_files->module.build_id;
         search.wanted_id_bytes = ret_files->module.build_id_bytes;
@@ -336,6 +459,8 @@ void hs_debug_files_close(struct hs_debug_files *files)
     hs_elf_file_close(&files->module);
     hs_elf_file_close(&files->debug);
     hs_elf_file_close(&files->alt);
+    free(files->other);
+    files->other = NULL;
 }
 
 const struct hs_elf_file *hs_debug_files_dwarf(const struct hs_debug_files *files)

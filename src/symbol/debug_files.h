@@ -38,6 +38,9 @@ struct hs_debug_files {
     /* A file that was found by its name is not of this module, as its build id or checksum says. */
     bool has_refused;
     int module_err; /* why `module` is closed: -errno, or HS_DEBUG_FILES_E_OTHER_BUILD */
+    /* the first file at a place of the module that has another build id, with that id; or NULL */
+    char *other;
+    bool is_server_missing; /* debuginfod was asked, and no server answered */
 };
 
 #define HS_DEBUG_FILES_E_OTHER_BUILD 1 /* the file at the path has another build id */

@@ -122,6 +122,9 @@ static void name_address(struct unit_job *job, size_t i)
     uint32_t scope_idx = job->scopes.scope_of[i];
     const char *symbol = job->symbols[pc_idx].name;
     uint32_t file_off, line;
+    if (hs_symbol_builder_has(job->builder, pc_idx)) {
+        return; /* from a Breakpad symbol file */
+    }
     hs_dwarf_lines_of_pc(&job->lines, i, job->builder, &file_off, &line);
     if (scope_idx == HS_DWARF_SCOPE_NONE || !is_chain_named(job, i)) {
         /* Assembler code has lines, but no functions. */

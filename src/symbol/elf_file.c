@@ -166,7 +166,8 @@ void hs_elf_file_close(struct hs_elf_file *file)
     *file = (struct hs_elf_file)HS_ELF_FILE_NONE;
 }
 
-uint64_t hs_elf_file_code_sva(const struct hs_elf_file *file)
+/* The lowest address of the segments with these flags; 0 when there is none. */
+static uint64_t lowest_sva(const struct hs_elf_file *file, uint32_t flags)
 {
     size_t count;
     uint64_t lowest = UINT64_MAX;
@@ -176,11 +177,21 @@ uint64_t hs_elf_file_code_sva(const struct hs_elf_file *file)
     for (size_t i = 0; i < count && i < SECTIONS_MAX; i++) {
         GElf_Phdr phdr;
         if (gelf_getphdr(file->elf, (int)i, &phdr) && phdr.p_type == PT_LOAD &&
-            (phdr.p_flags & PF_X) != 0 && phdr.p_vaddr < lowest) {
+            (phdr.p_flags & flags) == flags && phdr.p_vaddr < lowest) {
             lowest = phdr.p_vaddr;
         }
     }
     return lowest == UINT64_MAX ? 0 : lowest;
+}
+
+uint64_t hs_elf_file_code_sva(const struct hs_elf_file *file)
+{
+    return lowest_sva(file, PF_X);
+}
+
+uint64_t hs_elf_file_base_sva(const struct hs_elf_file *file)
+{
+    return lowest_sva(file, 0);
 }
 
 bool hs_elf_file_debuglink(const struct hs_elf_file *file, const char **ret_name, uint32_t *ret_crc)

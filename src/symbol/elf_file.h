@@ -59,6 +59,9 @@ Elf_Scn *hs_elf_file_section(const struct hs_elf_file *file, const char *name);
  */
 uint64_t hs_elf_file_code_sva(const struct hs_elf_file *file);
 
+/* The lowest link-time address that is mapped: 0, unless the program runs at a fixed place. */
+uint64_t hs_elf_file_base_sva(const struct hs_elf_file *file);
+
 /*
  * Reads .gnu_debuglink: the name of the debug file, and the checksum of its bytes. False when there
  * is none, or the name is not a plain file name.

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbol/breakpad_folder.h"
 #include "symbol/debug_files.h"
 #include "symbol/dwarf_names.h"
 #include "symbol/elf_names.h"
@@ -125,6 +126,9 @@ static int name_from_files(const struct hs_symbol_options *options,
 
 static enum hs_symbol_reason reason_of(const struct hs_debug_files *files)
 {
+    if (files->is_server_missing && !files->module.elf) {
+        return HS_SYMBOL_REASON_NO_SERVER;
+    }
     switch (files->module_err) {
     case 0:
         return HS_SYMBOL_REASON_NO_SYMBOLS;
@@ -142,14 +146,22 @@ static int name_elf_code(const struct hs_symbol_options *options,
                          const struct hs_symbol_request *request, struct hs_symbol_builder *builder)
 {
     struct hs_debug_files files;
+    struct hs_breakpad_used breakpad = { 0 };
     hs_debug_files_find(options, request, &files);
-    int err = 0;
-    if (files.module.elf || files.debug.elf) {
+    const struct hs_elf_file *any = files.module.elf ? &files.module : &files.debug;
+    int err = hs_breakpad_names_of(options, request, any->elf ? hs_elf_file_base_sva(any) : 0,
+                                   builder, &breakpad);
+    bool has_breakpad = builder->table.source != HS_SYMBOL_SOURCE_NONE;
+    if (err == 0 && (files.module.elf || files.debug.elf)) {
         err = name_from_files(options, builder, &files);
     }
     const char *detail = request->path;
     if (builder->table.source == HS_SYMBOL_SOURCE_NONE) {
-        builder->table.reason = reason_of(&files);
+        const char *other = files.other ? files.other : breakpad.is_other ? breakpad.path : NULL;
+        builder->table.reason = other ? HS_SYMBOL_REASON_BUILD_ID_DIFFERS : reason_of(&files);
+        detail = other ? other : detail;
+    } else if (has_breakpad) {
+        detail = breakpad.path;
     } else if (files.debug.elf) {
         detail = files.debug.path;
     } else if (files.module.elf) {
@@ -157,6 +169,7 @@ static int name_elf_code(const struct hs_symbol_options *options,
     }
     builder->table.detail_off = hs_symbol_builder_string(builder, detail);
     hs_debug_files_close(&files);
+    free(breakpad.path);
     return err;
 }
 

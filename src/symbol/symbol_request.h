@@ -26,15 +26,19 @@ struct hs_symbol_request {
 struct hs_symbol_options {
     const char *const *search_paths; /* folders to look in before /usr/lib/debug */
     size_t search_path_count;
+    /* in so many of them, the first ones, all files are searched by build id: folder_index.h */
+    size_t indexed_path_count;
+    const char *const *breakpad_paths; /* folders of Breakpad symbol files: breakpad_folder.h */
+    size_t breakpad_path_count;
+    /* what no file here names is asked of the servers in DEBUGINFOD_URLS: debuginfod.h */
+    bool has_debuginfod;
     /* only functions, from symbol tables; no DWARF, so neither lines nor inlined calls */
     bool is_tables_only;
-    /* all files in the folders are searched by build id: folder_index.h */
-    bool is_indexing;
     const char *perf_map_folder; /* NULL: /tmp */
     const char *cache_folder;    /* for debug_cache.h; NULL: none */
     unsigned worker_count;       /* 0: as many as there are CPUs, at most 8 */
-    unsigned module_timeout_ms;  /* 0: 20 s */
-    unsigned total_timeout_ms;   /* 0: 120 s */
+    unsigned module_timeout_ms;  /* 0: 20 s; with debuginfod 120 s */
+    unsigned total_timeout_ms;   /* 0: 120 s; with debuginfod 600 s */
     /* what a worker may allocate, mapped files not counted; 0: 4 GiB */
     uint64_t worker_memory_bytes;
     /*
@@ -42,4 +46,6 @@ struct hs_symbol_options {
      * get no names (HS_SYMBOL_REASON_INTERRUPTED). NULL: the search is not ended early.
      */
     bool (*is_cancelled)(void);
+    /* Called as often: so many of all addresses are looked up. NULL: nobody wants to know. */
+    void (*on_progress)(uint64_t done_count, uint64_t all_count);
 };

@@ -51,6 +51,7 @@ const char *hs_symbol_reason_text(uint32_t reason)
         [HS_SYMBOL_REASON_BROKEN] = "reading the file failed",
         [HS_SYMBOL_REASON_TOO_SLOW] = "reading the file took too long",
         [HS_SYMBOL_REASON_INTERRUPTED] = "interrupted",
+        [HS_SYMBOL_REASON_NO_SERVER] = "no debuginfod server could be reached",
     };
     return reason < HS_SYMBOL_REASON_N ? texts[reason] : "unknown reason";
 }

@@ -21,18 +21,20 @@
 
 /* Why a module has no names at all. docs/SYMBOLS.md says what a user can do about each. */
 enum hs_symbol_reason {
-    HS_SYMBOL_REASON_NONE,             /* names were found; `source` says how much */
-    HS_SYMBOL_REASON_FILE_MISSING,     /* no file at the path, and none under its build id */
-    HS_SYMBOL_REASON_BUILD_ID_DIFFERS, /* the file at the path has another build id */
-    HS_SYMBOL_REASON_NO_SYMBOLS,       /* the file has no table that covers these addresses */
-    HS_SYMBOL_REASON_UNREADABLE,       /* the file cannot be opened, or is not a valid ELF file */
-    HS_SYMBOL_REASON_NO_PERF_MAP,      /* JIT code, and the program wrote no map of it */
-    HS_SYMBOL_REASON_UNSAFE_PERF_MAP,  /* there is a map, but any user could have written it */
+    HS_SYMBOL_REASON_NONE,         /* names were found; `source` says how much */
+    HS_SYMBOL_REASON_FILE_MISSING, /* no file at the path, and none under its build id */
+    /* the file at the path, or one of its name in a given folder, has another build id */
+    HS_SYMBOL_REASON_BUILD_ID_DIFFERS,
+    HS_SYMBOL_REASON_NO_SYMBOLS,      /* the file has no table that covers these addresses */
+    HS_SYMBOL_REASON_UNREADABLE,      /* the file cannot be opened, or is not a valid ELF file */
+    HS_SYMBOL_REASON_NO_PERF_MAP,     /* JIT code, and the program wrote no map of it */
+    HS_SYMBOL_REASON_UNSAFE_PERF_MAP, /* there is a map, but any user could have written it */
     /* the worker that read it crashed, or needed too much memory */
     HS_SYMBOL_REASON_BROKEN,
     HS_SYMBOL_REASON_TOO_SLOW, /* the time limit was reached */
     /* the caller cancelled it, because the user sent a signal */
     HS_SYMBOL_REASON_INTERRUPTED,
+    HS_SYMBOL_REASON_NO_SERVER, /* no file here, and no debuginfod server answered */
     HS_SYMBOL_REASON_N,
 };
 
@@ -60,9 +62,11 @@ struct hs_symbol_span {
 };
 
 struct hs_symbol_table {
-    uint32_t reason;     /* enum hs_symbol_reason */
-    uint32_t source;     /* enum hs_symbol_source */
-    uint32_t detail_off; /* the file that the reason is about, or that the names came from */
+    uint32_t reason; /* enum hs_symbol_reason */
+    uint32_t source; /* enum hs_symbol_source */
+    /* the file that the reason is about, or that the names came from; behind one of another build
+     * stands " (Build ID: ...)" */
+    uint32_t detail_off;
     uint32_t span_count;
     uint32_t line_count;
     uint32_t string_bytes;

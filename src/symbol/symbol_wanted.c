@@ -81,20 +81,26 @@ int hs_symbol_wanted_module(struct hs_symbol_wanted *wanted, const char *path,
     return 0;
 }
 
-int hs_symbol_wanted_pc(struct hs_symbol_wanted *wanted, uint32_t module, uint64_t rel_pc)
+int hs_symbol_wanted_pc_id(struct hs_symbol_wanted *wanted, uint32_t module, uint64_t rel_pc,
+                           uint32_t *ret_id)
 {
     int err = hs_array_reserve(&wanted->pcs, &wanted->pc_capacity, (size_t)wanted->pc_ids.count + 1,
                                sizeof(*wanted->pcs));
     if (err != 0) {
         return err;
     }
-    uint32_t id;
     bool is_new;
-    err = hs_intern_put(&wanted->pc_ids, pc_key(module, rel_pc), &id, &is_new);
+    err = hs_intern_put(&wanted->pc_ids, pc_key(module, rel_pc), ret_id, &is_new);
     if (err == 0 && is_new) {
-        wanted->pcs[id] = (struct hs_symbol_wanted_pc){ .rel_pc = rel_pc, .module = module };
+        wanted->pcs[*ret_id] = (struct hs_symbol_wanted_pc){ .rel_pc = rel_pc, .module = module };
     }
     return err;
+}
+
+int hs_symbol_wanted_pc(struct hs_symbol_wanted *wanted, uint32_t module, uint64_t rel_pc)
+{
+    uint32_t id;
+    return hs_symbol_wanted_pc_id(wanted, module, rel_pc, &id);
 }
 
 int hs_symbol_wanted_requests(struct hs_symbol_wanted *wanted,

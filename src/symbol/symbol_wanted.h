@@ -52,8 +52,10 @@ void hs_symbol_wanted_deinit(struct hs_symbol_wanted *wanted);
 int hs_symbol_wanted_module(struct hs_symbol_wanted *wanted, const char *path,
                             const uint8_t *build_id, size_t build_id_bytes, uint32_t pid,
                             uint32_t *ret_module);
-/* Adds an address of a module. */
+/* Adds an address of a module. The second one also says its number, the index in `pcs`. */
 int hs_symbol_wanted_pc(struct hs_symbol_wanted *wanted, uint32_t module, uint64_t rel_pc);
+int hs_symbol_wanted_pc_id(struct hs_symbol_wanted *wanted, uint32_t module, uint64_t rel_pc,
+                           uint32_t *ret_id);
 
 /*
  * Finds where the names of an address will be: in table number *ret_module, span *ret_slot. False

@@ -26,7 +26,10 @@
 #define WORKERS_MAX       8U
 #define MODULE_TIMEOUT_MS 20000U
 #define TOTAL_TIMEOUT_MS  120000U
-#define REQUEST_NONE      UINT32_MAX
+/* With downloads. */
+#define MODULE_DOWNLOAD_MS 120000U
+#define TOTAL_DOWNLOAD_MS  600000U
+#define REQUEST_NONE       UINT32_MAX
 
 struct worker {
     pid_t pid; /* 0: not running */
@@ -47,12 +50,19 @@ struct run {
     unsigned module_timeout_ms;
     uint64_t end_ms;
     size_t answered_count;
+    uint64_t done_pc_count, all_pc_count;
     enum hs_symbol_reason give_up; /* NONE: going on; else the reason for all remaining requests */
 };
 
 static uint64_t now_ms(void)
 {
     return hs_clock_ns(CLOCK_MONOTONIC) / 1000000;
+}
+
+static void count_answer(struct run *run, uint32_t idx)
+{
+    run->answered_count++;
+    run->done_pc_count += run->work.requests[idx].rel_pc_count;
 }
 
 /* Stores a table that contains only a reason. */
@@ -76,7 +86,7 @@ static int answer_empty(struct run *run, uint32_t idx, enum hs_symbol_reason rea
     table.strings[0] = '\0';
     memcpy(table.strings + 1, request->path, path_bytes);
     run->tables[idx] = table;
-    run->answered_count++;
+    count_answer(run, idx);
     return 0;
 }
 
@@ -102,7 +112,7 @@ static int take_message(struct run *run, struct worker *worker, const char *data
     }
     int err = hs_symbol_wire_take_table(data, bytes, &run->tables[head.request_idx]);
     if (err == 0) {
-        run->answered_count++;
+        count_answer(run, head.request_idx);
         worker->request_idx = REQUEST_NONE;
     }
     return err;
@@ -212,6 +222,9 @@ static void enforce_deadlines(struct run *run)
     if (run->give_up == HS_SYMBOL_REASON_NONE && options && options->is_cancelled &&
         options->is_cancelled()) {
         run->give_up = HS_SYMBOL_REASON_INTERRUPTED;
+    }
+    if (options && options->on_progress) {
+        options->on_progress(run->done_pc_count, run->all_pc_count);
     }
     for (size_t i = 0; i < run->worker_count; i++) {
         struct worker *worker = &run->workers[i];
@@ -340,6 +353,17 @@ static int run_workers(struct run *run)
     return err;
 }
 
+static void set_timeouts(struct run *run, const struct hs_symbol_options *options)
+{
+    bool has_downloads = options && options->has_debuginfod;
+    run->module_timeout_ms = options && options->module_timeout_ms ? options->module_timeout_ms
+                             : has_downloads                       ? MODULE_DOWNLOAD_MS
+                                                                   : MODULE_TIMEOUT_MS;
+    run->end_ms = now_ms() + (options && options->total_timeout_ms ? options->total_timeout_ms
+                              : has_downloads                      ? TOTAL_DOWNLOAD_MS
+                                                                   : TOTAL_TIMEOUT_MS);
+}
+
 int hs_symbolizer_run(const struct hs_symbol_options *options,
                       const struct hs_symbol_request *requests, size_t count,
                       struct hs_symbol_table **ret_tables)
@@ -354,10 +378,10 @@ int hs_symbolizer_run(const struct hs_symbol_options *options,
     run.work.next = mmap(NULL, sizeof(*run.work.next), PROT_READ | PROT_WRITE,
                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     run.worker_count = pick_worker_count(options, count);
-    run.module_timeout_ms =
-        options && options->module_timeout_ms ? options->module_timeout_ms : MODULE_TIMEOUT_MS;
-    run.end_ms = now_ms() + (options && options->total_timeout_ms ? options->total_timeout_ms
-                                                                  : TOTAL_TIMEOUT_MS);
+    set_timeouts(&run, options);
+    for (size_t i = 0; i < count; i++) {
+        run.all_pc_count += requests[i].rel_pc_count;
+    }
     int err = -ENOMEM;
     if (order && run.tables && run.work.next != MAP_FAILED) {
         err = run_workers(&run);

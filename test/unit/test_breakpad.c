@@ -65,7 +65,7 @@ static void what_covers_an_address(void **state)
         pcs[i] = cases[i].pc;
     }
     assert_int_equal(hs_symbol_builder_init(&builder, pcs, HS_COUNT_OF(cases)), 0);
-    assert_int_equal(hs_breakpad_names(&builder, text, strlen(text)), 0);
+    assert_int_equal(hs_breakpad_names(&builder, 0, text, strlen(text)), 0);
     assert_int_equal(hs_symbol_builder_finish(&builder, pcs, HS_COUNT_OF(cases), &table), 0);
     for (size_t i = 0; i < HS_COUNT_OF(cases); i++) {
         const struct hs_symbol_span *span = &table.spans[i];
@@ -132,7 +132,7 @@ static void inlined_calls(void **state)
         pcs[i] = chains[i].pc;
     }
     assert_int_equal(hs_symbol_builder_init(&builder, pcs, HS_COUNT_OF(chains)), 0);
-    assert_int_equal(hs_breakpad_names(&builder, inlined_text, strlen(inlined_text)), 0);
+    assert_int_equal(hs_breakpad_names(&builder, 0, inlined_text, strlen(inlined_text)), 0);
     assert_int_equal(hs_symbol_builder_finish(&builder, pcs, HS_COUNT_OF(chains), &table), 0);
     for (size_t i = 0; i < HS_COUNT_OF(chains); i++) {
         write_chain(&table, i, buf, sizeof(buf));
@@ -149,7 +149,7 @@ static void each_address_alone(void **state)
     for (size_t i = 0; i < HS_COUNT_OF(cases); i++) {
         struct hs_symbol_builder builder;
         assert_int_equal(hs_symbol_builder_init(&builder, &cases[i].pc, 1), 0);
-        assert_int_equal(hs_breakpad_names(&builder, text, strlen(text)), 0);
+        assert_int_equal(hs_breakpad_names(&builder, 0, text, strlen(text)), 0);
         assert_int_equal(hs_symbol_builder_has(&builder, 0), cases[i].name != NULL);
         hs_symbol_builder_deinit(&builder);
     }
@@ -174,41 +174,31 @@ static void heads(void **state)
 }
 
 static void write_file(const char *folder, const char *name, const char *code_id,
-                       const char *function)
+                       const char *module_id)
 {
     char path[256];
     snprintf(path, sizeof(path), "%s/%s", folder, name);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
-    fprintf(file, "MODULE Linux x86_64 0 App.so\nINFO CODE_ID %s\nFUNC 0 100 0 %s\n", code_id,
-            function);
+    fprintf(file, "MODULE Linux x86_64 %s App.so\n", module_id);
+    if (code_id) {
+        fprintf(file, "INFO CODE_ID %s\n", code_id);
+    }
+    fputs("FUNC 0 100 0 f\n", file);
     fclose(file);
 }
 
+/* Checks which file counts: the first letter of its path; '-': none, '!': only one of another
+ * build. */
 static void expect(const struct hs_breakpad_folder *folder, const char *path, size_t id_bytes,
-                   uint32_t reason, const char *name)
+                   char wanted)
 {
     static const uint8_t build_id[] = { 0xAB, 0xCD };
-    static const uint64_t pcs[] = { 0x20, 0x10, 0x20 };
-    struct hs_symbol_table table;
-    const struct hs_symbol_request request = {
-        .path = path,
-        .build_id = build_id,
-        .build_id_bytes = id_bytes,
-        .rel_pcs = pcs,
-        .rel_pc_count = 3,
-    };
-    assert_int_equal(hs_breakpad_folder_names(folder, &request, &table), 0);
-    assert_int_equal(table.reason, reason);
-    assert_int_equal(table.span_count, 3);
-    for (size_t i = 0; i < 3; i++) {
-        assert_int_equal(table.spans[i].line_count, name ? 1 : 0);
-        if (name) {
-            const struct hs_symbol_line *line = &table.lines[table.spans[i].line_first];
-            assert_string_equal(hs_symbol_string(&table, line->function_off), name);
-        }
-    }
-    hs_symbol_table_deinit(&table);
+    const struct hs_breakpad_file *other;
+    const struct hs_breakpad_file *file =
+        hs_breakpad_folder_find(folder, path, build_id, id_bytes, &other);
+    char found = file ? strrchr(file->path, '/')[1] : other ? '!' : '-';
+    assert_int_equal(found, wanted);
 }
 
 static void the_build_id_chooses_the_file(void **state)
@@ -218,15 +208,15 @@ static void the_build_id_chooses_the_file(void **state)
     char path[256];
     struct hs_breakpad_folder folder = { 0 };
     assert_non_null(mkdtemp(folder_path));
-    write_file(folder_path, "a.sym", "0102", "other");
+    write_file(folder_path, "a.sym", "0102", "0");
     assert_int_equal(hs_breakpad_folder_add(&folder, folder_path), 0);
-    expect(&folder, "/x/app.SO", 2, HS_SYMBOL_REASON_BUILD_ID_DIFFERS, NULL);
-    expect(&folder, "/x/app.so", 0, HS_SYMBOL_REASON_NONE, "other"); /* not known: by name */
-    expect(&folder, "/x/lib.so", 2, HS_SYMBOL_REASON_FILE_MISSING, NULL);
+    expect(&folder, "/x/app.SO", 2, '!');
+    expect(&folder, "/x/app.so", 0, 'a'); /* not known: by name */
+    expect(&folder, "/x/lib.so", 2, '-');
     hs_breakpad_folder_deinit(&folder);
-    write_file(folder_path, "b.sym", "ABCD", "wanted");
+    write_file(folder_path, "b.sym", "ABCD", "0");
     assert_int_equal(hs_breakpad_folder_add(&folder, folder_path), 0);
-    expect(&folder, "/x/App.so", 2, HS_SYMBOL_REASON_NONE, "wanted");
+    expect(&folder, "/x/App.so", 2, 'b');
     hs_breakpad_folder_deinit(&folder);
     for (const char *name = "ab"; *name; name++) {
         snprintf(path, sizeof(path), "%s/%c.sym", folder_path, *name);
@@ -234,6 +224,53 @@ static void the_build_id_chooses_the_file(void **state)
     }
     assert_int_equal(rmdir(folder_path), 0);
     assert_int_equal(hs_breakpad_folder_add(&folder, folder_path), -2); /* ENOENT */
+}
+
+/* Symbol files that state no CODE_ID: the id in the MODULE line is made of the build id. */
+static void the_module_id_chooses_the_file(void **state)
+{
+    (void)state;
+    static const uint8_t id[20] = { 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0a,
+                                    0x0b, 0x0c, 0x0d, 0x0e, 0x0f, 0x10, 0x11, 0x12, 0x13, 0x14 };
+    static const char module_id[] = "0403020106050807090A0B0C0D0E0F100";
+    char folder_path[] = "/tmp/test breakpad XXXXXX";
+    struct hs_breakpad_folder folder = { 0 };
+    const struct hs_breakpad_file *file, *other;
+    assert_non_null(mkdtemp(folder_path));
+    write_file(folder_path, "a.sym", NULL, "1403020106050807090A0B0C0D0E0F100");
+    write_file(folder_path, "b.sym", NULL, module_id);
+    assert_int_equal(hs_breakpad_folder_add(&folder, folder_path), 0);
+    file = hs_breakpad_folder_find(&folder, "/x/App.so", id, sizeof(id), &other);
+    assert_non_null(file);
+    assert_int_equal(strrchr(file->path, '/')[1], 'b');
+    /* Chrome records the module id itself. */
+    file = hs_breakpad_folder_find(&folder, "/x/App.so", (const uint8_t *)module_id, 33, &other);
+    assert_non_null(file);
+    assert_int_equal(strrchr(file->path, '/')[1], 'b');
+    assert_null(hs_breakpad_folder_find(&folder, "/x/App.so", id + 1, 16, &other));
+    assert_non_null(other);
+    hs_breakpad_folder_deinit(&folder);
+    for (int i = 0; i < 2; i++) {
+        char path[256];
+        snprintf(path, sizeof(path), "%s/%c.sym", folder_path, "ab"[i]);
+        unlink(path);
+    }
+    assert_int_equal(rmdir(folder_path), 0);
+}
+
+/* A program that runs at a fixed place: the file counts from its start. */
+static void addresses_are_relative_to_the_module(void **state)
+{
+    (void)state;
+    static const char fixed[] = "MODULE Linux x86_64 0 a\nFUNC 1000 10 0 f\n1000 10 7 0\n";
+    static const uint64_t pcs[] = { 0x1004, 0x401004, 0x401010 };
+    struct hs_symbol_builder builder;
+    assert_int_equal(hs_symbol_builder_init(&builder, pcs, 3), 0);
+    assert_int_equal(hs_breakpad_names(&builder, 0x400000, fixed, strlen(fixed)), 0);
+    assert_false(hs_symbol_builder_has(&builder, 0));
+    assert_true(hs_symbol_builder_has(&builder, 1));
+    assert_false(hs_symbol_builder_has(&builder, 2));
+    hs_symbol_builder_deinit(&builder);
 }
 
 int main(void)
@@ -244,6 +281,8 @@ int main(void)
         cmocka_unit_test(each_address_alone),
         cmocka_unit_test(heads),
         cmocka_unit_test(the_build_id_chooses_the_file),
+        cmocka_unit_test(the_module_id_chooses_the_file),
+        cmocka_unit_test(addresses_are_relative_to_the_module),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

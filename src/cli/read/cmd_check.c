@@ -20,6 +20,7 @@
 #include "cli/output.h"
 #include "cli/read/check_files.h"
 #include "cli/read/profile_file.h"
+#include "cli/read/symbol_sources.h"
 #include "rt/base.h"
 #include "util/outfile.h"
 
@@ -312,6 +313,7 @@ int hs_cmd_check(int argc, char **argv)
         HS_OPT_STRING(0, "junit", "FILE", &args.junit_path,
                       "also write the verdicts as JUnit's XML; with -, standard output\n"
                       "gets the XML instead of the text"),
+        HS_OPT_SYMBOLS,
     };
     const struct hs_opts_spec spec = {
         .command = "check",

@@ -13,6 +13,7 @@
 #include "cli/read/compare.h"
 #include "cli/read/parts_option.h"
 #include "cli/read/profile_file.h"
+#include "cli/read/symbol_sources.h"
 #include "cli/read/trend_output.h"
 #include "profile/analyse/stack_mode.h"
 #include "rt/base.h"
@@ -283,6 +284,7 @@ int hs_cmd_diff(int argc, char **argv)
                       "1000, or 0 with --size-threshold)"),
         HS_OPT_SIZE(0, "size-threshold", "SIZE", &args.leak_bytes, 0, UINT64_MAX,
                     "leaks-json: only stacks that gained more than this"),
+        HS_OPT_SYMBOLS,
     };
     const struct hs_opts_spec spec = {
         .command = "diff",

@@ -14,6 +14,7 @@
 #include "cli/progress.h"
 #include "cli/read/block_files.h"
 #include "cli/read/profile_file.h"
+#include "cli/read/symbol_sources.h"
 #include "profile/analyse/wrappers.h"
 #include "util/buf.h"
 #include "view/dupes_view.h"
@@ -143,6 +144,7 @@ int hs_cmd_dupes(int argc, char **argv)
         HS_OPT_NUMBER(0, "pid", "PID", &args.pid, 1, UINT32_MAX,
                       "the process, if FILE has several"),
         HS_OPT_FLAG(0, "json", &args.is_json, "write JSON"),
+        HS_OPT_SYMBOLS,
     };
     const struct hs_opts_spec spec = {
         .command = "dupes",

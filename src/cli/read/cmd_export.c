@@ -20,6 +20,7 @@
 #include "cli/read/compare.h"
 #include "cli/read/database_file.h"
 #include "cli/read/profile_file.h"
+#include "cli/read/symbol_sources.h"
 #include "cli/read/tables_file.h"
 #include "profile/analyse/heap_sums.h"
 #include "profile/analyse/other_below.h"
@@ -414,15 +415,12 @@ static int export_with(const struct hs_opts_spec *spec, const char *path, struct
                             "json, sqlite or memory-infra");
     }
     args->output = args->output ? args->output : "-";
-    int wrong = read_pprof_options(spec, args);
-    if (wrong != 0) {
-        return wrong;
+    int status = read_pprof_options(spec, args);
+    if (status == 0 && args->other_below) {
+        status = read_other_below(spec, args);
     }
-    if (args->other_below) {
-        int status = read_other_below(spec, args);
-        if (status != 0) {
-            return status;
-        }
+    if (status != 0) {
+        return status;
     }
     if (strcmp(args->output, "-") == 0 && args->format == FORMAT_PPROF &&
         isatty(STDOUT_FILENO) == 1) {
@@ -477,6 +475,7 @@ int hs_cmd_export(int argc, char **argv)
                       "for pprof: divide stacks by these labels, of thread, type, age, scope and\n"
                       "label, separated by commas; pprof -tagroot and -tagfocus use them"),
         HS_OPT_FLAG('q', "quiet", &args.is_quiet, "print nothing but errors"),
+        HS_OPT_SYMBOLS,
     };
     const struct hs_opts_spec spec = {
         .command = "export",

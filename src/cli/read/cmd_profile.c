@@ -17,6 +17,7 @@
 #include "cli/message.h"
 #include "cli/read/profile_file.h"
 #include "cli/read/profile_files.h"
+#include "cli/read/symbol_sources.h"
 #include "util/parse.h"
 
 #define TIMES_MAX 1024
@@ -157,6 +158,7 @@ int hs_cmd_profile(int argc, char **argv)
         HS_OPT_STRING(0, "output-dir", "DIR", &args.output_folder,
                       "output folder (default: a new one, heap_profile-*, in $TMPDIR or /tmp)"),
         HS_OPT_FLAG(0, "verbose", &args.is_verbose, NULL),
+        HS_OPT_SYMBOLS,
     };
     const struct hs_opts_spec spec = {
         .command = "profile",

@@ -17,6 +17,7 @@
 #include "cli/cmd.h"
 #include "cli/message.h"
 #include "cli/read/query_shell.h"
+#include "cli/read/symbol_sources.h"
 #include "cli/read/tables_file.h"
 #include "profile/model/heap_patterns.h"
 #include "rt/base.h"
@@ -189,6 +190,7 @@ int hs_cmd_query(int argc, char **argv)
         HS_OPT_LIST(0, "heap", "NAME", &args.heaps,
                     "make tables of these heaps only: a glob or a list of them, such as\n"
                     "'pool,gpu*'; may be given more than once (default: all heaps)"),
+        HS_OPT_SYMBOLS,
     };
     const struct hs_opts_spec spec = {
         .command = "query",

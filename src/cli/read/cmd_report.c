@@ -17,6 +17,7 @@
 #include "cli/read/compare.h"
 #include "cli/read/parts_option.h"
 #include "cli/read/profile_file.h"
+#include "cli/read/symbol_sources.h"
 #include "profile/analyse/focus.h"
 #include "profile/analyse/leak_score.h"
 #include "profile/analyse/lifetime_sums.h"
@@ -449,6 +450,7 @@ int hs_cmd_report(int argc, char **argv)
         HS_OPT_FLAG(0, "json", &args.is_json, "print JSON, with all figures and without rounding"),
         HS_OPT_NUMBER(0, "width", "COLUMNS", &args.columns, 0, 10000,
                       "shorten names to fit into this many columns (0: do not shorten)"),
+        HS_OPT_SYMBOLS,
     };
     const struct hs_opts_spec spec = {
         .command = "report",

@@ -17,7 +17,8 @@
 #include "cli/message.h"
 #include "cli/progress.h"
 #include "cli/read/memory_bound.h"
-#include "cli/read/symbol_env.h"
+#include "cli/read/missing_symbols.h"
+#include "cli/read/symbol_sources.h"
 #include "profile/analyse/stack_mode.h"
 #include "profile/model/describe.h"
 #include "profile/model/frame_types.h"
@@ -25,7 +26,6 @@
 #include "profile/read/load.h"
 #include "rt/base.h"
 #include "rt/cursor.h"
-#include "symbol/cache_folder.h"
 #include "util/buf.h"
 
 #define PIDS_NAMED 8
@@ -52,29 +52,32 @@ static bool has_names(const struct hs_profile *profile)
     return false;
 }
 
-static int symbolize(struct hs_profile *profile, const struct hs_symbol_env *env)
+/* Looks names up, and says what was not found in the user's sources. */
+static int symbolize(struct hs_profile *profile, const struct hs_symbol_sources *sources,
+                     const char *name)
 {
-    char cache[PATH_MAX];
-    const struct hs_symbol_options options = {
-        .search_paths = env->roots,
-        .search_path_count = env->root_count,
-        .is_indexing = env->is_indexing,
-        .cache_folder = hs_cache_folder_find(cache, sizeof(cache)) ? cache : NULL,
-    };
+    struct hs_symbolized symbolized = { 0 };
+    const struct hs_symbol_options options = hs_symbol_sources_options(sources);
     hs_progress_expect(HS_PROGRESS_NAMING);
-    int r = hs_profile_symbolize(profile, &options, NULL);
+    int r = hs_profile_symbolize(profile, &options, &symbolized);
     hs_progress_over();
+    if (r == 0 && sources->is_any) {
+        hs_missing_symbols_say_all(&symbolized, name);
+    }
+    hs_symbolized_deinit(&symbolized);
     return r;
 }
 
 /* Names that were not found during recording are not searched again: only a file without any name
- * was recorded without names. Folders in the environment change that. */
+ * was recorded without names. Sources that the user names change that. */
 static void add_names_and_types(struct hs_profile *profile, const char *name)
 {
-    struct hs_symbol_env env;
-    hs_symbol_env_read(&env);
-    int r = env.root_count > 0 || !has_names(profile) ? symbolize(profile, &env) : 0;
-    hs_symbol_env_deinit(&env);
+    struct hs_symbol_sources sources;
+    int r = hs_symbol_sources_read(&sources);
+    if (r == 0) {
+        r = sources.is_any || !has_names(profile) ? symbolize(profile, &sources, name) : 0;
+        hs_symbol_sources_deinit(&sources);
+    }
     if (r < 0) {
         hs_message("%s: cannot look up function names: %s", name, strerror(-r));
     }

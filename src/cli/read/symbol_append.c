@@ -4,8 +4,6 @@
 #include "cli/read/symbol_append.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,19 +11,53 @@
 
 #include "cli/end_signals.h"
 #include "cli/progress.h"
+#include "cli/read/memory_bound.h"
+#include "cli/read/missing_symbols.h"
 #include "profile/model/symbol_packets.h"
-#include "profile/model/symbolize.h"
 #include "profile/read/load.h"
-#include "symbol/cache_folder.h"
+#include "trace/trace_input.h"
+#include "util/write_all.h"
 
-static int write_packets(const struct hs_trace_writer_config *config,
-                         const struct hs_symbol_request *requests,
-                         const struct hs_symbol_table *tables, size_t count)
+int hs_symbol_append_find(const char *path, struct hs_trace_input *input,
+                          const struct hs_symbol_sources *sources,
+                          struct hs_symbol_append *ret_found)
 {
-    struct hs_trace_writer *writer = NULL;
-    int r = hs_trace_writer_new(config, &writer);
+    struct hs_memory_bound bound;
+    struct hs_symbol_append found = { 0 };
+    struct hs_symbol_options options = hs_symbol_sources_options(sources);
+    options.is_cancelled = hs_end_signals_is_without_names;
+    hs_memory_bound_begin(&bound, path);
+    int r = hs_nameless_frames_read(&found.frames, input);
+    hs_memory_bound_end(&bound);
     if (r == 0) {
-        r = hs_symbol_packets_write(writer, requests, tables, count);
+        hs_progress_expect(HS_PROGRESS_NAMING);
+        r = hs_symbolizer_run(&options, found.frames.requests, found.frames.request_count,
+                              &found.tables);
+        hs_progress_over();
+    }
+    if (r == 0) {
+        found.new_count = hs_nameless_frames_keep_new(&found.frames, found.tables);
+    }
+    *ret_found = found;
+    return r;
+}
+
+void hs_symbol_append_deinit(struct hs_symbol_append *found)
+{
+    hs_symbol_tables_free(found->tables, found->frames.request_count);
+    hs_nameless_frames_deinit(&found->frames);
+    *found = (struct hs_symbol_append){ 0 };
+}
+
+int hs_symbol_append_write(const struct hs_symbol_append *found, hs_buf_sink_fn *sink,
+                           void *sink_ctx)
+{
+    const struct hs_trace_writer_config config = { .sink = sink, .sink_ctx = sink_ctx };
+    struct hs_trace_writer *writer = NULL;
+    int r = hs_trace_writer_new(&config, &writer);
+    if (r == 0) {
+        r = hs_symbol_packets_write(writer, found->frames.requests, found->tables,
+                                    found->frames.request_count);
         int late = hs_trace_writer_finish(writer);
         r = r ? r : late;
     }
@@ -33,46 +65,63 @@ static int write_packets(const struct hs_trace_writer_config *config,
     return r;
 }
 
-static int name_all(const struct hs_profile *profile, const struct hs_symbol_env *env,
-                    const struct hs_trace_writer_config *config)
+static bool has_any_span(const struct hs_symbol_table *table)
 {
-    struct hs_symbol_wanted wanted = { 0 };
-    const struct hs_symbol_request *requests;
-    struct hs_symbol_table *tables = NULL;
-    char cache[PATH_MAX];
-    const struct hs_symbol_options options = {
-        .search_paths = env->roots,
-        .search_path_count = env->root_count,
-        .is_indexing = env->is_indexing,
-        .cache_folder = hs_cache_folder_find(cache, sizeof(cache)) ? cache : NULL,
-        .is_cancelled = hs_end_signals_is_without_names,
-    };
-    size_t count = 0;
-    int r = hs_profile_wanted(profile, &wanted);
-    if (r == 0) {
-        r = hs_symbol_wanted_requests(&wanted, &requests, &count);
+    for (uint32_t i = 0; i < table->span_count; i++) {
+        if (table->spans[i].line_count > 0) {
+            return true;
+        }
     }
-    if (r == 0) {
-        r = hs_symbolizer_run(&options, requests, count, &tables);
-    }
-    if (r == 0) {
-        r = write_packets(config, requests, tables, count);
-    }
-    hs_symbol_tables_free(tables, count);
-    hs_symbol_wanted_deinit(&wanted);
-    return r;
+    return false;
 }
 
-int hs_symbol_append_packets(const char *path, const struct hs_symbol_env *env,
+bool hs_symbol_append_has_packets(const struct hs_symbol_append *found)
+{
+    for (size_t i = 0; i < found->frames.request_count; i++) {
+        if (has_any_span(&found->tables[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+size_t hs_symbol_append_say_missing(const struct hs_symbol_append *found)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < found->frames.request_count; i++) {
+        const struct hs_symbol_request *request = &found->frames.requests[i];
+        const struct hs_symbol_table *table = &found->tables[i];
+        if (hs_nameless_frames_count(&found->frames, i) == 0 || has_any_span(table)) {
+            continue;
+        }
+        const struct hs_missing_module missing = {
+            .path = request->path,
+            .build_id = request->build_id,
+            .build_id_bytes = request->build_id_bytes,
+            .reason = table->reason,
+            .detail = hs_symbol_string(table, table->detail_off),
+        };
+        hs_missing_symbols_say(&missing, "--symbols");
+        count++;
+    }
+    return count;
+}
+
+int hs_symbol_append_packets(const char *path, const struct hs_symbol_sources *sources,
                              hs_buf_sink_fn *sink, void *sink_ctx)
 {
-    const struct hs_trace_writer_config config = { .sink = sink, .sink_ctx = sink_ctx };
-    struct hs_profile *profile = NULL;
-    int r = hs_profile_load(path, &profile, NULL);
-    if (r == 0) {
-        r = name_all(profile, env, &config);
+    struct hs_trace_input input;
+    struct hs_symbol_append found;
+    int r = hs_trace_input_open(&input, path);
+    if (r < 0) {
+        return r;
     }
-    hs_profile_free(profile);
+    r = hs_symbol_append_find(path, &input, sources, &found);
+    r = r ? r : hs_symbol_append_write(&found, sink, sink_ctx);
+    if (r == 0) {
+        hs_symbol_append_say_missing(&found);
+    }
+    hs_symbol_append_deinit(&found);
     return r;
 }
 
@@ -80,66 +129,45 @@ int hs_symbol_append_packets(const char *path, const struct hs_symbol_env *env,
 
 static int write_to(void *ctx, const void *data, size_t bytes)
 {
-    int fd = *(const int *)ctx;
-    const char *at = data;
-    while (bytes > 0) {
-        ssize_t put = write(fd, at, bytes);
-        if (put < 0 && errno != EINTR) {
-            return -errno;
-        }
-        at += put > 0 ? put : 0;
-        bytes -= put > 0 ? (size_t)put : 0;
-    }
-    return 0;
-}
-
-static int copy_to(const char *path, int copy_fd)
-{
-    char block[65536];
-    int fd = strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
-    int r = fd < 0 ? -errno : 0;
-    while (r == 0) {
-        ssize_t got = read(fd, block, sizeof(block));
-        if (got == 0) {
-            break;
-        }
-        if (got > 0) {
-            r = write_to(&copy_fd, block, (size_t)got);
-        } else if (errno != EINTR) {
-            r = -errno;
-        }
-    }
-    if (fd >= 0) {
-        close(fd);
-    }
-    return r;
+    return hs_write_all(*(const int *)ctx, data, bytes);
 }
 
 /* Only traces have packets. The code that opens the copy reports a file that cannot be read
- * at all. */
-static int append_names(int fd, const struct hs_symbol_env *env)
+ * at all. Takes over the input. */
+static int append_names(struct hs_trace_input *input, int fd,
+                        const struct hs_symbol_sources *sources)
 {
+    struct hs_symbol_append found = { 0 };
+    enum hs_load_kind kind;
     char path[32];
-    struct hs_load_report report = { 0 };
-    struct hs_profile *profile = NULL;
-    const struct hs_trace_writer_config config = { .sink = write_to, .sink_ctx = &fd };
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    int r = hs_profile_load(path, &profile, &report);
-    if (r == 0 && profile && !profile->origin) {
-        hs_progress_expect(HS_PROGRESS_NAMING);
-        r = name_all(profile, env, &config);
-        hs_progress_over();
+    int r = hs_load_find_kind(input->file, input->file_bytes, &kind);
+    if (r < 0 || kind != HS_LOAD_TRACE) {
+        hs_trace_input_deinit(input);
+        return r;
     }
-    hs_profile_free(profile);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    r = hs_symbol_append_find(path, input, sources, &found);
+    r = r ? r : hs_symbol_append_write(&found, write_to, &fd);
+    if (r == 0) {
+        hs_symbol_append_say_missing(&found);
+    }
+    hs_symbol_append_deinit(&found);
     return r < 0 ? r : 0;
 }
 
-int hs_symbol_append_copy(const char *path, const struct hs_symbol_env *env)
+int hs_symbol_append_copy(const char *path, const struct hs_symbol_sources *sources)
 {
+    struct hs_trace_input input;
+    int r = hs_trace_input_open(&input, path);
+    if (r < 0) {
+        return r;
+    }
     int fd = memfd_create("heapscope-names", MFD_CLOEXEC);
-    int r = fd < 0 ? -errno : copy_to(path, fd);
-    if (r == 0) {
-        r = append_names(fd, env);
+    r = fd < 0 ? -errno : write_to(&fd, input.file, input.file_bytes);
+    if (r < 0) {
+        hs_trace_input_deinit(&input);
+    } else {
+        r = append_names(&input, fd, sources);
     }
     if (r < 0 && fd >= 0) {
         close(fd);

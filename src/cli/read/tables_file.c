@@ -26,18 +26,23 @@ static void say_damage(const char *name, const struct hs_trace_damage *damage)
     }
 }
 
-/* Opens the file with the names from the folders in the environment, as the other commands do. */
+/* Opens the file with the names from the user's sources, as the other commands do. */
 static int open_with_names(unsigned expected, const char *path, const struct hs_sql_heaps *heaps,
                            sqlite3 **ret_db, struct hs_load_report *ret_report)
 {
     char copy[32];
-    struct hs_symbol_env env;
-    hs_symbol_env_read(&env);
-    int fd = env.root_count > 0 ? hs_symbol_append_copy(path, &env) : -1;
-    bool is_wanted = env.root_count > 0;
-    hs_symbol_env_deinit(&env);
-    if (!is_wanted) {
+    struct hs_symbol_sources sources;
+    int fd = -1, err = hs_symbol_sources_read(&sources);
+    bool is_wanted = err == 0 && sources.is_any;
+    if (is_wanted) {
+        fd = hs_symbol_append_copy(path, &sources);
+    }
+    hs_symbol_sources_deinit(&sources);
+    if (err == 0 && !is_wanted) {
         return hs_sql_open_for(expected, path, heaps, ret_db, ret_report);
+    }
+    if (err != 0) {
+        return err;
     }
     if (fd < 0) {
         return fd;

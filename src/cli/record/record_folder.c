@@ -21,7 +21,7 @@
 #include "cli/read/profile_file.h"
 #include "cli/read/profile_files.h"
 #include "cli/read/symbol_append.h"
-#include "cli/read/symbol_env.h"
+#include "cli/read/symbol_sources.h"
 #include "profile/read/load.h"
 #include "util/outfile.h"
 
@@ -119,14 +119,15 @@ void hs_record_folder_drop(const struct hs_record_folder *folder)
 
 /* --- symbols ---------------------------------------------------------------------------------- */
 
-static int write_symbols(const char *raw, const char *symbols, const struct hs_symbol_env *env)
+static int write_symbols(const char *raw, const char *symbols,
+                         const struct hs_symbol_sources *sources)
 {
     struct hs_outfile out;
     int r = hs_outfile_open(&out, symbols);
     if (r < 0) {
         return r;
     }
-    r = hs_symbol_append_packets(raw, env, hs_outfile_write, &out);
+    r = hs_symbol_append_packets(raw, sources, hs_outfile_write, &out);
     if (r == 0) {
         r = hs_outfile_commit(&out);
     }
@@ -155,29 +156,26 @@ static int append_file(struct hs_outfile *out, const char *path)
 
 bool hs_record_folder_wants_symbols(void)
 {
-    struct hs_symbol_env env;
-    hs_symbol_env_read(&env);
-    bool is_any = env.root_count > 0;
-    hs_symbol_env_deinit(&env);
-    return is_any;
+    return hs_symbol_sources_is_any();
 }
 
-/* Writes symbols and symbolized-trace, if PERFETTO_BINARY_PATH says where to look. False: it did
- * not. */
+/* Writes symbols and symbolized-trace, if the user says where to look. False: they are not
+ * written. */
 static bool symbolize(const struct hs_record_folder *folder)
 {
     char raw[PATH_MAX], symbols[PATH_MAX], both[PATH_MAX];
-    struct hs_symbol_env env;
-    hs_symbol_env_read(&env);
-    if (env.root_count == 0) {
-        hs_symbol_env_deinit(&env);
+    struct hs_symbol_sources sources;
+    if (!hs_symbol_sources_is_any()) {
         return false;
     }
     hs_record_folder_file(folder, "raw-trace", raw);
     hs_record_folder_file(folder, "symbols", symbols);
     hs_record_folder_file(folder, "symbolized-trace", both);
-    int r = write_symbols(raw, symbols, &env);
-    hs_symbol_env_deinit(&env);
+    int r = hs_symbol_sources_read(&sources);
+    if (r == 0) {
+        r = write_symbols(raw, symbols, &sources);
+        hs_symbol_sources_deinit(&sources);
+    }
     struct hs_outfile out;
     if (r == 0 && (r = hs_outfile_open(&out, both)) == 0) {
         r = append_file(&out, raw);

@@ -23,7 +23,7 @@ int hs_record_folder_open(struct hs_record_folder *folder, const char *path);
 /* The path of the file `name` in the folder. */
 void hs_record_folder_file(const struct hs_record_folder *folder, const char *name,
                            char *ret_path /* PATH_MAX */);
-/* True: PERFETTO_BINARY_PATH says where to look for names. */
+/* True: the environment says where to look for names. */
 bool hs_record_folder_wants_symbols(void);
 /* Writes the dumps' files, makes the link, and prints what heap_profile prints. Returns the exit
  * status. */

@@ -1,6 +1,7 @@
 /*
  * Flags of `record`: see record_options.h.
  */
+#include "cli/read/symbol_sources.h"
 #include "cli/record/record_options.h"
 
 #include <errno.h>
@@ -212,6 +213,7 @@ static const struct hs_opt list[] = {
     HS_OPT_FLAG(0, "no-block-client", &given.has_no_block,
                 "accepted, without effect: there is no buffer that could overflow"),
     HS_OPT_STRING(0, "preload-library", "FILE", &unused.preload, NULL),
+    HS_OPT_SYMBOLS,
     HS_OPT_STRING(0, "tracebox-binary", "FILE", &unused.tracebox, NULL),
     HS_OPT_STRING(0, "traceconv-binary", "FILE", &unused.traceconv, NULL),
     HS_OPT_STRING(0, "trace-processor-binary", "FILE", &unused.traceconv, NULL),
@@ -231,9 +233,8 @@ static const struct hs_opts_spec spec = {
     .footer = "The exit status is that of PROGRAM, or 1 if that is 0 and no profile was\n"
               "written. The word 'host' and heap_profile's flags for Android devices and for\n"
               "its own tools are accepted, and have no effect.\n"
-              "The environment variable PERFETTO_BINARY_PATH names folders with symbol files,\n"
-              "separated by colons. heapscope finds a file there by its build id or, with\n"
-              "PERFETTO_SYMBOLIZER_MODE=find, by its path and name.",
+              "Environment variables name folders with symbol files, too: see ENVIRONMENT in\n"
+              "heapscope-report(1).",
     .options = list,
     .option_count = sizeof(list) / sizeof(list[0]),
     .operands_max = HS_OPERANDS_ANY,

@@ -48,10 +48,23 @@ static int find_frame_pids(const struct hs_profile *p, uint32_t **ret_pids)
     return 0;
 }
 
-/* True when a frame has an address to look up and no names yet. */
+static bool has_file(const struct hs_profile *p, const struct hs_profile_frame *frame)
+{
+    for (uint32_t i = 0; i < frame->line_count; i++) {
+        if (hs_profile_string(p, p->lines[frame->line_first + i].file)[0] != '\0') {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* True when a frame has an address to look up, and no names yet or, for code of a file, a name
+ * without a place. */
 static bool is_wanted(const struct hs_profile *p, const struct hs_profile_frame *frame)
 {
-    return frame->line_count == 0 && frame->module < p->module_count &&
+    bool is_complete =
+        frame->line_count > 0 && (frame->kind == HS_FRAME_KIND_JIT || has_file(p, frame));
+    return !is_complete && frame->module < p->module_count &&
            (frame->kind == HS_FRAME_KIND_NATIVE || frame->kind == HS_FRAME_KIND_JIT) &&
            hs_profile_string(p, p->modules[frame->module].path)[0] != '\0';
 }
@@ -141,6 +154,13 @@ static int put_span(struct filling *filling, const struct hs_symbol_table *table
     struct hs_profile *p = filling->p;
     const struct hs_symbol_span *span = &table->spans[slot];
     uint32_t first = p->line_count;
+    bool has_new_file = false;
+    for (uint32_t i = 0; i < span->line_count; i++) {
+        has_new_file |= table->lines[span->line_first + i].file_off != 0;
+    }
+    if (frame->line_count > 0 && !has_new_file) {
+        return 0; /* its name stays */
+    }
     int err = hs_array_reserve(&p->lines, &filling->line_capacity, (size_t)first + span->line_count,
                                sizeof(*p->lines));
     for (uint32_t i = 0; i < span->line_count && err == 0; i++) {
@@ -165,9 +185,9 @@ static int put_span(struct filling *filling, const struct hs_symbol_table *table
 }
 
 /* Puts names into the profile. `tables` are those of hs_symbolizer_run() for the requests of
- * `wanted`. 0 or -ENOMEM. */
+ * `wanted`; `nameless` counts for each the frames without a name. 0 or -ENOMEM. */
 static int take_symbols(struct hs_profile *profile, const struct hs_symbol_wanted *wanted,
-                        const struct hs_symbol_table *tables)
+                        const struct hs_symbol_table *tables, uint32_t *nameless)
 {
     uint32_t *pids;
     int err = find_frame_pids(profile, &pids);
@@ -192,6 +212,7 @@ static int take_symbols(struct hs_profile *profile, const struct hs_symbol_wante
                                   &number, &slot)) {
             module->is_symbolized = true;
             err = put_span(&filling, &tables[number], slot, frame);
+            nameless[number] += frame->line_count == 0;
         }
     }
     hs_intern_deinit(&filling.ids);
@@ -204,13 +225,23 @@ void hs_symbolized_deinit(struct hs_symbolized *symbolized)
     for (size_t i = 0; i < symbolized->count; i++) {
         free(symbolized->modules[i].path);
         free(symbolized->modules[i].detail);
+        free(symbolized->modules[i].build_id);
     }
     free(symbolized->modules);
     *symbolized = (struct hs_symbolized){ 0 };
 }
 
+static uint8_t *copy_id(const struct hs_symbol_request *request)
+{
+    uint8_t *copy = malloc(request->build_id_bytes + 1);
+    if (copy && request->build_id_bytes > 0) {
+        memcpy(copy, request->build_id, request->build_id_bytes);
+    }
+    return copy;
+}
+
 static int describe(const struct hs_symbol_request *requests, const struct hs_symbol_table *tables,
-                    size_t count, struct hs_symbolized *ret_symbolized)
+                    const uint32_t *nameless, size_t count, struct hs_symbolized *ret_symbolized)
 {
     struct hs_symbolized all = { .modules = calloc(count + 1, sizeof(*all.modules)) };
     bool is_whole = all.modules;
@@ -219,13 +250,16 @@ static int describe(const struct hs_symbol_request *requests, const struct hs_sy
         *module = (struct hs_symbolized_module){
             .path = strdup(requests[i].path),
             .detail = strdup(hs_symbol_string(&tables[i], tables[i].detail_off)),
+            .build_id = copy_id(&requests[i]),
+            .build_id_bytes = requests[i].build_id_bytes,
+            .nameless_count = nameless[i],
             .reason = tables[i].reason,
             .source = tables[i].source,
             .pc_count = tables[i].span_count,
             .named_count = tables[i].named_count,
             .lined_count = tables[i].lined_count,
         };
-        is_whole = module->path && module->detail;
+        is_whole = module->path && module->detail && module->build_id;
     }
     if (!is_whole) {
         hs_symbolized_deinit(&all);
@@ -241,20 +275,26 @@ int hs_profile_symbolize(struct hs_profile *profile, const struct hs_symbol_opti
     struct hs_symbol_wanted wanted = { 0 };
     const struct hs_symbol_request *requests = NULL;
     struct hs_symbol_table *tables = NULL;
+    uint32_t *nameless = NULL;
     size_t count = 0;
     int err = hs_profile_wanted(profile, &wanted);
     if (err == 0) {
         err = hs_symbol_wanted_requests(&wanted, &requests, &count);
     }
     if (err == 0) {
+        nameless = calloc(count + 1, sizeof(*nameless));
+        err = nameless ? 0 : -ENOMEM;
+    }
+    if (err == 0) {
         err = hs_symbolizer_run(options, requests, count, &tables);
     }
     if (err == 0) {
-        err = take_symbols(profile, &wanted, tables);
+        err = take_symbols(profile, &wanted, tables, nameless);
     }
     if (err == 0 && ret_symbolized) {
-        err = describe(requests, tables, count, ret_symbolized);
+        err = describe(requests, tables, nameless, count, ret_symbolized);
     }
+    free(nameless);
     hs_symbol_tables_free(tables, count);
     hs_symbol_wanted_deinit(&wanted);
     return err;

@@ -22,20 +22,23 @@
 #include "symbol/symbolizer.h"
 
 /*
- * Adds the addresses that have no lines yet. Code made at run time belongs to the first process
- * that ran it. 0 or -ENOMEM.
+ * Adds the addresses that have no names yet, and those of files whose name has no place. Code made
+ * at run time belongs to the first process that ran it. 0 or -ENOMEM.
  */
 int hs_profile_wanted(const struct hs_profile *profile, struct hs_symbol_wanted *wanted);
 
 /* What was found for one module, for messages. */
 struct hs_symbolized_module {
     char *path;
-    char *detail;         /* the file that the names came from, or that `reason` is about */
-    uint32_t reason;      /* enum hs_symbol_reason */
-    uint32_t source;      /* enum hs_symbol_source */
-    uint32_t pc_count;    /* addresses that were looked up */
-    uint32_t named_count; /* of these, addresses with a function */
-    uint32_t lined_count; /* of these, addresses with a line */
+    char *detail; /* the file that the names came from, or that `reason` is about */
+    uint8_t *build_id;
+    size_t build_id_bytes;
+    uint32_t nameless_count; /* frames that have no name now */
+    uint32_t reason;         /* enum hs_symbol_reason */
+    uint32_t source;         /* enum hs_symbol_source */
+    uint32_t pc_count;       /* addresses that were looked up */
+    uint32_t named_count;    /* of these, addresses with a function */
+    uint32_t lined_count;    /* of these, addresses with a line */
 };
 
 struct hs_symbolized {
