@@ -6,7 +6,7 @@ _heapscope()
     local cur prev words cword split
     _init_completion -s -n : || return
 
-    local commands='run attach detach record start stop list snapshot snapshots report diff export query symbolize dupes profile check doctor'
+    local commands='run attach detach record start stop list snapshot snapshots report diff export query symbolize bundle dupes profile check doctor'
     local command='' i
     for ((i = 1; i < cword; i++)); do
         if [[ ${words[i]} != -* ]]; then
@@ -91,7 +91,7 @@ _heapscope()
             )
             return
             ;;
-        *:--symbols | symbolize:--output-directory | symbolize:--breakpad-symbols-directory | dupes:--contents-dir | snapshot:--output-contents-dir)
+        *:--symbols | bundle:--symbol-paths | symbolize:--output-directory | symbolize:--breakpad-symbols-directory | dupes:--contents-dir | snapshot:--output-contents-dir)
             _filedir -d
             return
             ;;
@@ -180,6 +180,9 @@ _heapscope()
         dupes)
             options+=' --contents-dir --top --min-bytes --pid --json --symbols'
             ;;
+        bundle)
+            options+=' --output --symbol-paths --symbols --no-auto-symbol-paths --verbose --quiet'
+            ;;
         symbolize)
             options+=' --output --no-backup --output-directory --breakpad-symbols-directory --quiet --symbols'
             ;;
@@ -196,9 +199,9 @@ _heapscope()
     elif [[ $command == query ]]; then
         _filedir
     elif [[ $command == symbolize ]]; then
-        _filedir '@(json|json.gz|pftrace)'
+        _filedir '@(json|json.gz|pftrace|tar)'
     else
-        _filedir '@(pftrace|pb|pb.gz)'
+        _filedir '@(pftrace|pb|pb.gz|tar)'
     fi
 }
 complete -F _heapscope heapscope

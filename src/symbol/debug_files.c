@@ -127,7 +127,8 @@ static const char *root_at(const struct search *search, size_t i, bool *ret_is_g
     if (i < given) {
         return search->options->search_paths[i];
     }
-    return i == given ? SYSTEM_ROOT : NULL;
+    bool has_system = !search->options || !search->options->is_given_only;
+    return i == given && has_system ? SYSTEM_ROOT : NULL;
 }
 
 /* Writes xx/yyyy of a build id. False when it is too short or too long. */
@@ -317,7 +318,8 @@ static void open_module(struct search *search)
     if (strcmp(request->path, HS_SYMBOL_PATH_VDSO) == 0) {
         files->module_err = hs_elf_file_open_vdso(&files->module);
         search->is_deleted = true;
-    } else if (search->module_path[0] != '/') {
+    } else if (search->module_path[0] != '/' ||
+               (search->options && search->options->is_given_only)) {
         files->module_err = -ENOENT;
     } else {
         files->module_err = hs_elf_file_open(search->module_path, &files->module);

@@ -30,6 +30,8 @@ struct hs_symbol_options {
     size_t indexed_path_count;
     const char *const *breakpad_paths; /* folders of Breakpad symbol files: breakpad_folder.h */
     size_t breakpad_path_count;
+    /* the module's own path and /usr/lib/debug are left out */
+    bool is_given_only;
     /* what no file here names is asked of the servers in DEBUGINFOD_URLS: debuginfod.h */
     bool has_debuginfod;
     /* only functions, from symbol tables; no DWARF, so neither lines nor inlined calls */

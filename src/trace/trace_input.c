@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "trace/tar.h"
+
 #define WINDOW_BYTES_MIN (256U * 1024U)
 #define EXPANSION_MAX    2000U
 
@@ -52,6 +54,30 @@ static int read_all(int fd, uint8_t **ret_data, size_t *ret_bytes)
     return 0;
 }
 
+/* Makes bytes of a mapped file writable; what is written stays in memory. */
+static bool make_writable(void *at, size_t bytes)
+{
+    uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t begin = (uintptr_t)at & -page_bytes;
+    return mprotect((void *)begin, (uintptr_t)at + bytes - begin, PROT_READ | PROT_WRITE) == 0;
+}
+
+/* Makes one trace of a bundle. */
+static void join_bundle(struct hs_trace_input *input)
+{
+    if (!hs_tar_is(input->file, input->file_bytes)) {
+        return;
+    }
+    struct hs_tar_part part = hs_tar_join((void *)(uintptr_t)input->file, input->file_bytes,
+                                          input->is_mapped ? make_writable : NULL);
+    if (part.bytes > 0) {
+        input->lead_bytes = part.off;
+        input->tail_bytes = input->file_bytes - part.off - part.bytes;
+        input->file += part.off;
+        input->file_bytes = part.bytes;
+    }
+}
+
 static int map_or_read(struct hs_trace_input *input, int fd)
 {
     struct stat st;
@@ -67,6 +93,7 @@ static int map_or_read(struct hs_trace_input *input, int fd)
             (void)madvise(data, (size_t)st.st_size, MADV_SEQUENTIAL);
             hs_trace_input_init(input, data, (size_t)st.st_size);
             input->is_mapped = true;
+            join_bundle(input);
             return 0;
         }
     }
@@ -76,6 +103,7 @@ static int map_or_read(struct hs_trace_input *input, int fd)
     if (err == 0) {
         hs_trace_input_init(input, data, bytes);
         input->is_owned = true;
+        join_bundle(input);
     }
     return err;
 }
@@ -110,10 +138,11 @@ void hs_trace_input_deinit(struct hs_trace_input *input)
 {
     hs_trace_decoder_free(input->coding, input->decoder);
     free(input->window);
+    void *memory = input->file ? (void *)(uintptr_t)(input->file - input->lead_bytes) : NULL;
     if (input->is_mapped) {
-        munmap((void *)(uintptr_t)input->file, input->file_bytes);
+        munmap(memory, input->lead_bytes + input->file_bytes + input->tail_bytes);
     } else if (input->is_owned) {
-        free((void *)(uintptr_t)input->file);
+        free(memory);
     }
     *input = (struct hs_trace_input){ 0 };
 }

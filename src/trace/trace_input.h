@@ -28,6 +28,7 @@ struct hs_trace_input {
     size_t file_bytes;
     size_t file_at; /* first byte that does not belong to a run yet */
     bool is_mapped, is_owned;
+    size_t lead_bytes, tail_bytes; /* of a bundle: what lies in memory around `file` */
 
     const uint8_t *at; /* current position in the run */
     size_t avail;
@@ -43,7 +44,8 @@ struct hs_trace_input {
     bool is_truncated, has_bad_compression, is_too_big;
 };
 
-/* Opens a file, a pipe, or standard input ("-"). Returns 0 or -errno; -EFBIG if a stream is larger
+/* Opens a file, a pipe, or standard input ("-"). A bundle (tar.h) is the trace that its members are
+ * together. Returns 0 or -errno; -EFBIG if a stream is larger
  * than half of the machine's memory. */
 int hs_trace_input_open(struct hs_trace_input *input, const char *path);
 /* Reads from memory, which must stay valid. */

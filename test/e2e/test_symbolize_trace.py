@@ -1,5 +1,7 @@
 """heapscope symbolize for Perfetto traces, and the sources of names that every reading command uses."""
 
+import gzip
+import io
 import os
 import pathlib
 import re
@@ -7,6 +9,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tarfile
 
 import pytest
 import symbols_reference as reference
@@ -299,3 +302,103 @@ def test_debuginfod_without_a_server(heapscope, recorded, tmp_path):
     env = {"DEBUGINFOD_URLS": f"http://127.0.0.1:{port}", "DEBUGINFOD_CACHE_PATH": str(tmp_path / "cache")}
     done = heapscope("symbolize", "-o", tmp_path / "symbols", recorded.trace, env=env)
     assert done.returncode == 1 and "no debuginfod server could be reached" in done.stderr, done.stderr
+
+
+# --- bundles ---
+
+
+@pytest.fixture
+def bundle(heapscope, recorded, tmp_path):
+    recorded.place(tmp_path / "root", "my prog")
+    out = tmp_path / "a bundle.tar"
+    done = heapscope("bundle", "--symbol-paths", f"{tmp_path / 'nothing'},{tmp_path / 'root'}", "-o", out, recorded.trace)
+    assert done.returncode == 0 and "--symbols: no names come from the folder" in done.stderr, done.stderr
+    return out
+
+
+def members(path):
+    with tarfile.open(path) as tar:
+        return {member.name: tar.extractfile(member).read() for member in tar}
+
+
+def test_bundle(heapscope, recorded, bundle, tmp_path):
+    """The members are those of Perfetto, and the trace is byte for byte the recorded one."""
+    inside = members(bundle)
+    assert list(inside) == ["trace.perfetto", "symbols.pb"] and inside["trace.perfetto"] == recorded.trace.read_bytes()
+    assert subprocess.run(["tar", "-tf", bundle], capture_output=True, text=True, check=True).stdout.split() == list(inside)
+    heapscope("symbolize", "-q", "--symbols", tmp_path / "root", "-o", tmp_path / "symbols", recorded.trace)
+    assert inside["symbols.pb"] == (tmp_path / "symbols").read_bytes()
+    # Bundled again, with nothing to add: the names are in the trace now.
+    again = heapscope("bundle", "-q", bundle, tmp_path / "again.tar")
+    assert again.returncode == 0 and list(members(tmp_path / "again.tar")) == ["trace.perfetto"]
+    assert functions(heapscope, tmp_path / "again.tar") == FRAMES
+
+
+def test_every_command_opens_a_bundle(heapscope, recorded, bundle, tmp_path):
+    def text(*command, status=0, **options):
+        done = heapscope(*command, **options)
+        assert done.returncode == status and "damaged" not in done.stderr, done.stderr
+        return done.stdout
+
+    assert "kept" in text("report", "--tree", bundle)
+    assert "Damage" not in text("report", bundle)
+    assert "kept" in text("export", "-f", "folded", bundle)
+    assert "kept" in text("query", bundle, "select name from stack_profile_symbol")
+    assert "kept" in text("query", bundle, "select name from stack_profile_symbol", env={"BREAKPAD_SYMBOL_DIR": str(tmp_path)})
+    assert "kept" in text("diff", "-f", "folded", recorded.trace, bundle)
+    text("check", "--stack", "kept=1", bundle, status=1)
+    text("profile", "--output-dir", tmp_path / "pprof", bundle)
+    text("symbolize", "-o", tmp_path / "more", bundle)
+    assert (tmp_path / "more").read_bytes() == b""
+    with open(bundle, "rb") as pipe:
+        assert "kept" in text("export", "-f", "folded", "-", stdin=pipe)
+    with subprocess.Popen(["cat", bundle], stdout=subprocess.PIPE) as cat:
+        assert "kept" in text("export", "-f", "folded", "-", stdin=cat.stdout)
+
+
+@pytest.mark.parametrize("form", [tarfile.PAX_FORMAT, tarfile.GNU_FORMAT, tarfile.USTAR_FORMAT])
+@pytest.mark.parametrize("compress", [None, gzip.compress])
+def test_bundles_of_others(heapscope, bundle, tmp_path, form, compress):
+    """Members of other names, in folders, in any order; a compressed trace."""
+    inside = members(bundle)
+    trace = compress(inside["trace.perfetto"]) if compress else inside["trace.perfetto"]
+    with tarfile.open(tmp_path / "x.tar", "w", format=form) as tar:
+        for name, data in (("README", b"x" * 1000), ("a/" + "long" * 15 + "/symbols.pb", inside["symbols.pb"]), ("b.txt", b"y" * 70000),
+                           ("./trace.perfetto", trace), ("z", b"")):
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            member.pax_headers = {"comment": "é" * 300} if form == tarfile.PAX_FORMAT else {}
+            tar.addfile(member, io.BytesIO(data))
+    done = heapscope("report", "--json", tmp_path / "x.tar")
+    assert done.returncode == 0 and '"kept"' in done.stdout and "skipped" not in done.stdout
+
+
+def test_bundle_refuses(heapscope, recorded, tmp_path):
+    assert heapscope("bundle", recorded.trace).returncode == 2
+    assert heapscope("bundle", "-o", tmp_path / "a", recorded.trace, tmp_path / "b").returncode == 2
+    assert heapscope("bundle", "-o", tmp_path / "a", tmp_path / "absent").returncode == 1
+    (tmp_path / "x.folded").write_text("main;f 10\n")
+    done = heapscope("bundle", "-o", tmp_path / "a", tmp_path / "x.folded")
+    assert done.returncode == 1 and "Perfetto trace" in done.stderr and not (tmp_path / "a").exists()
+    # Missing names are no failure, but are said; without the modules' own paths all are missing.
+    shutil.copy(recorded.debug, recorded.program)
+    done = heapscope("bundle", "-v", "--no-auto-symbol-paths", "-o", tmp_path / "a.tar", recorded.trace)
+    assert done.returncode == 0 and f"Could not find {recorded.program} (Build ID: {recorded.id})" in done.stderr
+    assert list(members(tmp_path / "a.tar")) == ["trace.perfetto"]
+    done = heapscope("bundle", "-v", "-o", tmp_path / "a.tar", recorded.trace)
+    assert done.returncode == 0 and f"from {recorded.program}" in done.stderr and "symbols.pb" in members(tmp_path / "a.tar")
+
+
+def test_bundle_cut_off(heapscope, bundle, tmp_path):
+    """A bundle that ends within its trace says what the trace itself says when it ends there."""
+    data, plain = bundle.read_bytes(), members(bundle)["trace.perfetto"]
+    cut, cut_plain = tmp_path / "cut.tar", tmp_path / "cut.pftrace"
+    for end in (1, 100, len(plain) // 2, len(plain) - 1, len(plain)):
+        cut.write_bytes(data[: 512 + end])
+        cut_plain.write_bytes(plain[:end])
+        done, wanted = heapscope("report", "--json", cut), heapscope("report", "--json", cut_plain)
+        assert done.returncode == wanted.returncode
+        assert done.stdout.replace("cut.tar", "cut.pftrace") == wanted.stdout
+    # Within the names: those that are whole count.
+    cut.write_bytes(data[: len(data) - 1024 - 400])
+    assert heapscope("report", cut).returncode == 0

@@ -98,11 +98,12 @@ static int symbolize(const struct hs_opts_spec *spec, const char *path,
     if (err == 0 && kind == HS_LOAD_TRACE) {
         return symbolize_trace(spec, path, &input, args);
     }
-    if (err == 0 && kind == HS_LOAD_MEMORY_INFRA && !args->output) {
+    bool is_bundled = input.lead_bytes > 0; /* rewriting it would replace the bundle */
+    if (err == 0 && kind == HS_LOAD_MEMORY_INFRA && !args->output && !is_bundled) {
         return hs_symbolize_infra(path, &input, args->has_backup);
     }
     hs_trace_input_deinit(&input);
-    if (err == 0 && kind == HS_LOAD_MEMORY_INFRA) {
+    if (err == 0 && kind == HS_LOAD_MEMORY_INFRA && args->output) {
         return hs_args_fail(spec, "-o: a MemoryInfra trace is rewritten in place; leave the option "
                                   "out, or copy the file first");
     }

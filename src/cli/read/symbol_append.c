@@ -65,6 +65,18 @@ int hs_symbol_append_write(const struct hs_symbol_append *found, hs_buf_sink_fn 
     return r;
 }
 
+static int add_to_buf(void *ctx, const void *data, size_t bytes)
+{
+    struct hs_buf *buf = ctx;
+    hs_buf_add(buf, data, bytes);
+    return buf->err;
+}
+
+int hs_symbol_append_fill(const struct hs_symbol_append *found, struct hs_buf *buf)
+{
+    return hs_symbol_append_write(found, add_to_buf, buf);
+}
+
 static bool has_any_span(const struct hs_symbol_table *table)
 {
     for (uint32_t i = 0; i < table->span_count; i++) {

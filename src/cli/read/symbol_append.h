@@ -34,6 +34,8 @@ void hs_symbol_append_deinit(struct hs_symbol_append *found);
 /* Writes ModuleSymbols packets. 0 or -errno. */
 int hs_symbol_append_write(const struct hs_symbol_append *found, hs_buf_sink_fn *sink,
                            void *sink_ctx);
+/* The same into a buffer. */
+int hs_symbol_append_fill(const struct hs_symbol_append *found, struct hs_buf *buf);
 /* True: there are packets to write. */
 bool hs_symbol_append_has_packets(const struct hs_symbol_append *found);
 /* Says of each module that has nameless frames only why that is. Returns how many those are. */

@@ -188,6 +188,7 @@ struct hs_symbol_options hs_symbol_sources_options(const struct hs_symbol_source
         .breakpad_paths = (const char *const *)sources->breakpad.paths,
         .breakpad_path_count = sources->breakpad.count,
         .has_debuginfod = sources->has_debuginfod,
+        .is_given_only = sources->is_given_only,
         .cache_folder = sources->cache[0] ? sources->cache : NULL,
         .on_progress = hs_progress_step,
     };

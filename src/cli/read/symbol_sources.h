@@ -49,6 +49,7 @@ struct hs_symbol_sources {
     size_t indexed_count;              /* the first ones, which are searched by build id */
     struct hs_symbol_folders breakpad; /* of symbol files */
     bool has_debuginfod;
+    bool is_given_only; /* the modules' own paths and the system's folders are left out */
     /* The user named a source: names are looked up in it even if the file has names. */
     bool is_any;
     char cache[PATH_MAX];

@@ -16,17 +16,10 @@
 #include "trace/trace_input.h"
 #include "util/human.h"
 
-static int add_to_buf(void *ctx, const void *data, size_t bytes)
-{
-    struct hs_buf *buf = ctx;
-    hs_buf_add(buf, data, bytes);
-    return buf->err;
-}
-
 /* Writes to the output through hs_output_write(). */
 static int fill(void *ctx, struct hs_buf *buf)
 {
-    return hs_symbol_append_write(ctx, add_to_buf, buf);
+    return hs_symbol_append_fill(ctx, buf);
 }
 
 static void say_done(const char *name, const struct hs_symbol_append *found)
