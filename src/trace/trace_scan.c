@@ -102,12 +102,14 @@ static void note_bytes(const struct hs_trace_field *field, struct hs_trace_scan 
     switch (field->number) {
     case HS_TRACE_FIELD_CLOCK_SNAPSHOT:
     case HS_TRACE_FIELD_MODULE_SYMBOLS:
+    case HS_TRACE_FIELD_DEOBFUSCATION:
         scan->is_packet = scan->is_wanted = true;
         break;
     case HS_TRACE_FIELD_PROCESS_TREE:
     case HS_TRACE_FIELD_SYS_STATS:
     case HS_TRACE_FIELD_PROCESS_STATS:
     case HS_TRACE_FIELD_INTERNED_DATA:
+    case HS_TRACE_FIELD_PACKAGES_LIST:
     case HS_TRACE_FIELD_PROFILE_PACKET:
     case HS_TRACE_FIELD_SMAPS_PACKET:
     case HS_TRACE_PRIVATE_FIELD: /* our own packets */
@@ -124,13 +126,9 @@ static void note_bytes(const struct hs_trace_field *field, struct hs_trace_scan 
         scan->zstd = field->data;
         scan->zstd_bytes = field->bytes;
         break;
-    case HS_TRACE_FIELD_DEOBFUSCATION: /* stands alone, like MODULE_SYMBOLS */
-        scan->is_packet = scan->is_extra = true;
-        break;
     case HS_TRACE_FIELD_PERF_SAMPLE:
     case HS_TRACE_FIELD_STACK_SAMPLE:
     case HS_TRACE_FIELD_TRACE_CONFIG:
-    case HS_TRACE_FIELD_PACKAGES_LIST:
     case HS_TRACE_FIELD_PACKET_DEFAULTS:
         scan->is_extra = true;
         break;

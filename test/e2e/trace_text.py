@@ -24,13 +24,13 @@ def trace_tool():
     """Path of trace_tool.c, built with the sources that it needs: once for each state of them."""
     protos = sorted(p.stem for p in PROTO.glob("*.proto"))
     sources = [ROOT / "test/e2e/trace_tool.c", *sources_of("trace")]
-    for names in ("builder*.c", "cut_stacks.c", "dump_heaps.c", "dump_parts.c", "frame_class.c", "heap_text*.c", "infra*.c", "load*.c", "loss.c", "margin.c",
-                  "peak_margin.c", "pprof*.c", "profile.c", "profiler_frames.c", "unbias.c"):
+    for names in ("builder*.c", "cut_stacks.c", "dump_heaps.c", "dump_parts.c", "frame_class.c", "frame_pids.c", "heap_text*.c", "infra*.c", "load*.c", "loss.c", "margin.c",
+                  "original_names.c", "peak_margin.c", "pprof*.c", "profile.c", "profile_strings.c", "profiler_frames.c", "unbias.c"):
         sources += sorted((ROOT / "src/profile").rglob(names))
     sources += [ROOT / "src/symbol" / f"{name}.c" for name in ("demangle", "elf_file", "elf_shift")]
-    sources += sources_of("util", "selfpath")
+    sources += sources_of("deobfuscate") + sources_of("util", "selfpath")
     watched = [*sources, *(PROTO / f"{n}.proto" for n in protos), PPROF / "pprof.proto", *sorted((ROOT / "test/unit").glob("*_fixture.h"))]
-    for layer in ("fmt", "rt", "trace", "profile", "util"):
+    for layer in ("deobfuscate", "fmt", "rt", "trace", "profile", "util"):
         watched += sorted((ROOT / "src" / layer).rglob("*.h"))
     key = hashlib.sha256(b"".join(p.read_bytes() for p in watched)).hexdigest()[:12]
     folder = ROOT / "build" / "target" / f"trace_tool-{key}"

@@ -187,6 +187,7 @@ uint32_t hs_builder_frame(struct hs_builder *builder, const struct hs_builder_fr
             .rel_pc = frame->rel_pc,
             .module = frame->module,
             .name = frame->name,
+            .line = frame->line,
             .kind = (uint8_t)frame->kind,
         };
         p->frame_count = id + 1;

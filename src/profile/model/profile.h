@@ -80,6 +80,7 @@ struct hs_profile_frame {
     uint32_t name;       /* string id: name recorded with the trace, 0 none */
     uint32_t line_first; /* innermost inlined line, in lines[] */
     uint32_t line_count; /* 0: no symbols; show name, or module+rel_pc */
+    uint32_t line;       /* source line recorded with the trace, 0 none */
     uint8_t kind;        /* enum hs_frame_kind */
 };
 
@@ -391,6 +392,8 @@ struct hs_profile_process {
     uint32_t exe;         /* string id */
     uint32_t cmdline;     /* string id, arguments joined by blanks */
     uint32_t malloc_path; /* string id: library that serves malloc, 0 unknown */
+    /* string id: the Android packages that its user can run, with colons between; 0 unknown */
+    uint32_t packages;
     uint64_t start_ns;
     uint64_t end_ns;        /* 0 still running at the last dump */
     bool is_from_startup;   /* as in trace/snapshot.h */

@@ -7,46 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/model/frame_pids.h"
+#include "profile/model/profile_strings.h"
 #include "profile/model/profiler_frames.h"
 #include "util/array.h"
-#include "util/intern.h"
-
-/*
- * Finds the process that ran each frame first: pids[frame], 0 for none. A sample names a whole
- * stack, so that the process of its node also ran the node's parents, which come earlier in the
- * array.
- */
-static int find_frame_pids(const struct hs_profile *p, uint32_t **ret_pids)
-{
-    uint32_t *of_frame = calloc((size_t)p->frame_count + 1, sizeof(*of_frame));
-    uint32_t *of_node = calloc((size_t)p->node_count + 1, sizeof(*of_node));
-    if (!of_frame || !of_node) {
-        free(of_frame);
-        free(of_node);
-        return -ENOMEM;
-    }
-    for (uint32_t d = 0; d < p->dump_count; d++) {
-        const struct hs_profile_dump *dump = &p->dumps[d];
-        for (uint64_t i = 0; i < (uint64_t)dump->samples_n + dump->aside_n; i++) {
-            uint32_t node = p->samples[dump->sample_first + i].node;
-            if (of_node[node] == 0) {
-                of_node[node] = p->processes[dump->process].pid;
-            }
-        }
-    }
-    for (uint32_t node = p->node_count; node-- > 0;) {
-        uint32_t parent = p->nodes[node].parent;
-        if (parent != HS_NODE_NONE && of_node[parent] == 0) {
-            of_node[parent] = of_node[node];
-        }
-        if (of_frame[p->nodes[node].frame] == 0) {
-            of_frame[p->nodes[node].frame] = of_node[node];
-        }
-    }
-    free(of_node);
-    *ret_pids = of_frame;
-    return 0;
-}
 
 static bool has_file(const struct hs_profile *p, const struct hs_profile_frame *frame)
 {
@@ -72,7 +36,7 @@ static bool is_wanted(const struct hs_profile *p, const struct hs_profile_frame 
 int hs_profile_wanted(const struct hs_profile *profile, struct hs_symbol_wanted *wanted)
 {
     uint32_t *pids;
-    int err = find_frame_pids(profile, &pids);
+    int err = hs_profile_frame_pids(profile, &pids);
     if (err != 0) {
         return err;
     }
@@ -96,56 +60,13 @@ int hs_profile_wanted(const struct hs_profile *profile, struct hs_symbol_wanted 
 /* State while symbols are put in. */
 struct filling {
     struct hs_profile *p;
-    struct hs_intern ids; /* ids of the profile's strings */
-    size_t string_capacity;
+    struct hs_profile_strings strings;
     size_t line_capacity;
 };
 
-static struct hs_intern_key string_key(const char *text)
-{
-    return hs_intern_mix(hs_intern_hash(text, strlen(text)), 0);
-}
-
-/*
- * Interns the profile's strings. A text that occurs twice keeps its first id; the second one gets a
- * key of its own, so that ids stay parallel to the array.
- */
-static int index_strings(struct filling *filling)
-{
-    int err = 0;
-    for (uint32_t i = 0; i < filling->p->string_count && err == 0; i++) {
-        uint32_t id;
-        bool is_new;
-        struct hs_intern_key key = string_key(filling->p->strings[i]);
-        err = hs_intern_put(&filling->ids, key, &id, &is_new);
-        if (err == 0 && !is_new) {
-            err = hs_intern_put(&filling->ids, hs_intern_mix(key, i), &id, &is_new);
-        }
-    }
-    return err;
-}
-
 static int put_string(struct filling *filling, const char *text, uint32_t *ret_id)
 {
-    struct hs_profile *p = filling->p;
-    struct hs_intern_key key = string_key(text);
-    if (hs_intern_find(&filling->ids, key, ret_id)) {
-        return 0;
-    }
-    int err = hs_array_reserve(&p->strings, &filling->string_capacity, (size_t)p->string_count + 1,
-                               sizeof(*p->strings));
-    char *copy = err == 0 ? strdup(text) : NULL;
-    if (!copy) {
-        return -ENOMEM;
-    }
-    bool is_new;
-    err = hs_intern_put(&filling->ids, key, ret_id, &is_new);
-    if (err != 0) {
-        free(copy);
-        return err;
-    }
-    p->strings[p->string_count++] = copy;
-    return 0;
+    return hs_profile_strings_put(&filling->strings, text, ret_id);
 }
 
 static int put_span(struct filling *filling, const struct hs_symbol_table *table, uint32_t slot,
@@ -190,16 +111,15 @@ static int take_symbols(struct hs_profile *profile, const struct hs_symbol_wante
                         const struct hs_symbol_table *tables, uint32_t *nameless)
 {
     uint32_t *pids;
-    int err = find_frame_pids(profile, &pids);
+    int err = hs_profile_frame_pids(profile, &pids);
     if (err != 0) {
         return err;
     }
     struct filling filling = {
         .p = profile,
-        .string_capacity = profile->string_count,
         .line_capacity = profile->line_count,
     };
-    err = index_strings(&filling);
+    err = hs_profile_strings_init(&filling.strings, profile);
     for (uint32_t i = 0; i < profile->frame_count && err == 0; i++) {
         struct hs_profile_frame *frame = &profile->frames[i];
         if (!is_wanted(profile, frame)) {
@@ -215,7 +135,7 @@ static int take_symbols(struct hs_profile *profile, const struct hs_symbol_wante
             nameless[number] += frame->line_count == 0;
         }
     }
-    hs_intern_deinit(&filling.ids);
+    hs_profile_strings_deinit(&filling.strings);
     free(pids);
     return err != 0 ? err : hs_profile_leave_out_profiler(profile);
 }

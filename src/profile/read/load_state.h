@@ -11,6 +11,7 @@
  *   load_blocks.c     the live blocks in these packets
  *   load_heaps.c      what these packets say of the heaps of a process
  *   load_losses.c     what these packets say is missing
+ *   load_original_names.c  names that an obfuscator replaced, and packages of applications
  *   load_samples.c    ProfilePackets
  *   load_counters.c   counters of processes and of the machine
  *
@@ -87,6 +88,7 @@ struct hs_load {
 
     uint64_t thinned_count; /* dumps without samples */
 
+    struct hs_load_original_names *original_names; /* NULL: none so far */
     struct hs_load_counters *counters; /* NULL: none so far */
     uint64_t boot_minus_mono_ns;       /* as of the last clocks */
     uint64_t last_time_ns;             /* the time of a packet without a timestamp */
@@ -97,6 +99,8 @@ struct hs_load_pid {
     uint32_t cmdline; /* string id: arguments joined by blanks */
     uint32_t argv0;   /* string id */
     bool is_comm;     /* argv0 is not the first argument but the kernel's short name */
+    bool has_uid;
+    uint32_t uid;
 };
 
 /*
@@ -184,6 +188,15 @@ void hs_load_counters(struct hs_load *load, const Hs__Pb__TracePacket *packet);
 void hs_load_counters_finish(struct hs_load *load);
 /* Frees the state of load_counters.c. */
 void hs_load_counters_deinit(struct hs_load *load);
+
+/* Reads the names that an obfuscator replaced, and the packages of applications. */
+void hs_load_original_names(struct hs_load *load, const Hs__Pb__TracePacket *packet);
+/* Sets the packages of the processes. Call it when all processes are known. */
+void hs_load_packages_finish(struct hs_load *load);
+/* Gives the frames of the finished profile their original names. 0 or -errno. */
+int hs_load_original_names_finish(struct hs_load *load, struct hs_profile *profile);
+/* Frees the state of load_original_names.c. */
+void hs_load_original_names_deinit(struct hs_load *load);
 
 /* Converts a bound; it is rounded up. */
 static inline float hs_load_float_above(uint64_t bytes)

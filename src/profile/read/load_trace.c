@@ -95,6 +95,8 @@ static void on_process_tree(struct hs_load *load, const Hs__Pb__ProcessTree *tre
                              ? hs_builder_string(load->builder, process->cmdline[0])
                              : 0,
                 .is_comm = process->cmdline_is_comm,
+                .has_uid = process->has_uid,
+                .uid = (uint32_t)process->uid,
             };
         }
     }
@@ -157,6 +159,9 @@ static void on_packet(struct hs_load *load, const struct hs_trace_decoder *decod
     if (packet->module_symbols) {
         on_symbols(load, packet->module_symbols);
     }
+    if (packet->deobfuscation_mapping || packet->packages_list) {
+        hs_load_original_names(load, packet);
+    }
     if (!packet->interned_data && !packet->profile_packet && !packet->heapscope && !is_cleared) {
         return;
     }
@@ -214,6 +219,7 @@ void hs_load_free(struct hs_load *load)
     hs_load_ours_deinit(load);
     hs_load_samples_deinit(load);
     hs_load_counters_deinit(load);
+    hs_load_original_names_deinit(load);
     for (uint32_t i = 0; i < load->sequence_ids.ids.count; i++) {
         hs_interned_deinit(&load->sequences[i].legacy);
         hs_load_pending_deinit(&load->sequences[i]);
@@ -233,9 +239,18 @@ int hs_load_finish(struct hs_load *load, const struct hs_trace_damage *damage,
     hs_load_samples_finish(load);
     hs_load_ours_finish(load);
     hs_load_counters_finish(load);
+    hs_load_packages_finish(load);
     load->report.thinned_dump_count = load->thinned_count;
     hs_load_add_losses(load->builder, &load->report);
-    return load->err ? load->err : hs_builder_finish(load->builder, ret_profile);
+    struct hs_profile *profile = NULL;
+    int err = load->err ? load->err : hs_builder_finish(load->builder, &profile);
+    err = err ? err : hs_load_original_names_finish(load, profile);
+    if (err != 0) {
+        hs_profile_free(profile);
+        return err;
+    }
+    *ret_profile = profile;
+    return 0;
 }
 
 /* --- a pass of its own --- */

@@ -1,11 +1,8 @@
 /*
  * DeobfuscationMapping: the names that classes and methods had before an obfuscator renamed them.
  *
- * A frame "class.method" is looked up in the mappings of its package. This is the package that the
- * path of the frame's file names; otherwise the packages that the user of its process can run;
- * otherwise "", the package of a mapping that names none. Code in a memfd can belong to any
- * package: the last mapping with that name is used. If the line number is known, the methods whose
- * lines contain it are one chain of inlined calls. Otherwise all possible names are listed.
+ * The table of methods, and the rules by which a frame is found in it, are in
+ * deobfuscate/java_names.h. Here is found which packages the user of a frame's process can run.
  *
  * See       import_state.h
  */
@@ -13,27 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "deobfuscate/mapping_packet.h"
 #include "sql/import/import_state.h"
 #include "util/array.h"
-#include "util/buf.h"
 
-#define CANDIDATES_MAX    16U
-#define CHAIN_MAX         64U
+#define PACKAGES_MAX      16U
 #define ANDROID_USER_UIDS 100000
 
 /* Cells, as in sql_store.c. */
 enum { MAPPING_NAME = 6, PROCESS_UID = 5, SITE_PARENT = 1, SITE_FRAME = 2 };
-
-struct method {
-    int64_t name; /* original "Class.method" */
-    uint32_t line_first, line_last, source_first;
-    bool has_lines, has_source;
-    uint32_t next; /* the next method with the same obfuscated name; HS_IMPORT_NONE: none */
-};
-
-struct method_list {
-    uint32_t first, last; /* 1 + index; 0: none */
-};
 
 struct package {
     int64_t name;
@@ -41,12 +26,7 @@ struct package {
 };
 
 struct hs_import_classes {
-    struct method *methods;
-    size_t method_count, method_capacity;
-    struct hs_intern_array list_ids; /* keys: (package, obfuscated "class.method") */
-    struct method_list *lists;
-    struct hs_intern_array last_ids; /* keys: obfuscated "class.method" */
-    int64_t *last_packages;          /* the package of the last mapping that has the method */
+    struct hs_java_names names;
     struct package *packages;
     size_t package_count, package_capacity;
     /* by frame, filled at the end: a process of a known package; HS_IMPORT_NONE: none */
@@ -66,11 +46,7 @@ int hs_import_classes_new(struct hs_import_classes **ret_classes)
 void hs_import_classes_free(struct hs_import_classes *classes)
 {
     if (classes) {
-        hs_intern_deinit(&classes->list_ids.ids);
-        hs_intern_deinit(&classes->last_ids.ids);
-        free(classes->methods);
-        free(classes->lists);
-        free(classes->last_packages);
+        hs_java_names_deinit(&classes->names);
         free(classes->frame_upids);
         free(classes->packages);
         free(classes);
@@ -79,71 +55,10 @@ void hs_import_classes_free(struct hs_import_classes *classes)
 
 /* --- collecting --- */
 
-static int64_t joined(struct hs_import *import, const char *class_name, const char *method_name)
-{
-    struct hs_buf text = HS_BUF_INIT;
-    hs_buf_printf(&text, "%s.%s", class_name, method_name);
-    int64_t id = hs_sql_store_put(import->store, hs_buf_text(&text), text.bytes);
-    hs_buf_deinit(&text);
-    return id;
-}
-
-static void add_method(struct hs_import *import, int64_t package,
-                       const Hs__Pb__ObfuscatedClass *class, const Hs__Pb__ObfuscatedMember *member)
-{
-    struct hs_import_classes *classes = import->classes;
-    if (!class->obfuscated_name || !class->deobfuscated_name || !member->obfuscated_name ||
-        !member->deobfuscated_name) {
-        return;
-    }
-    /* A name with a point is complete: the method came from another class. */
-    int64_t name = strchr(member->deobfuscated_name, '.')
-                       ? hs_sql_store_str(import->store, member->deobfuscated_name)
-                       : joined(import, class->deobfuscated_name, member->deobfuscated_name);
-    int64_t obfuscated = joined(import, class->obfuscated_name, member->obfuscated_name);
-    bool is_new;
-    struct method_list *list = hs_import_at(
-        import, &classes->list_ids, &classes->lists, sizeof(*list),
-        (struct hs_intern_key){ .hi = (uint64_t)package, .lo = (uint64_t)obfuscated }, &is_new);
-    int64_t *last = hs_import_at(import, &classes->last_ids, &classes->last_packages, sizeof(*last),
-                                 HS_IMPORT_KEY((uint64_t)obfuscated), &is_new);
-    int err = list ? hs_array_reserve(&classes->methods, &classes->method_capacity,
-                                      classes->method_count + 1, sizeof(classes->methods[0]))
-                   : 0;
-    if (!list || !last || err < 0 || classes->method_count >= UINT32_MAX - 1) {
-        import->store->err = import->store->err ? import->store->err : err;
-        return;
-    }
-    *last = package;
-    uint32_t idx = (uint32_t)classes->method_count++;
-    classes->methods[idx] = (struct method){
-        .name = name,
-        .line_first = member->obfuscated_line_start,
-        .line_last = member->has_obfuscated_line_end ? member->obfuscated_line_end
-                                                     : member->obfuscated_line_start,
-        .source_first = member->source_line_start,
-        .has_lines = member->has_obfuscated_line_start,
-        .has_source = member->has_source_line_start,
-        .next = HS_IMPORT_NONE,
-    };
-    if (list->last > 0) {
-        classes->methods[list->last - 1].next = idx;
-    } else {
-        list->first = idx + 1;
-    }
-    list->last = idx + 1;
-}
-
 void hs_import_deobfuscation(struct hs_import *import, const Hs__Pb__DeobfuscationMapping *mapping)
 {
-    int64_t package =
-        hs_sql_store_str(import->store, mapping->package_name ? mapping->package_name : "");
-    for (size_t i = 0; i < mapping->n_obfuscated_classes; i++) {
-        const Hs__Pb__ObfuscatedClass *class = mapping->obfuscated_classes[i];
-        for (size_t k = 0; k < class->n_obfuscated_methods && import->store->err == 0; k++) {
-            add_method(import, package, class, class->obfuscated_methods[k]);
-        }
-    }
+    int err = hs_mapping_packet_read(mapping, &import->classes->names);
+    import->store->err = import->store->err ? import->store->err : err;
 }
 
 void hs_import_packages(struct hs_import *import, const Hs__Pb__PackagesList *list)
@@ -164,64 +79,7 @@ void hs_import_packages(struct hs_import *import, const Hs__Pb__PackagesList *li
     }
 }
 
-/* --- which package a frame belongs to --- */
-
-/* Applications of the system are in folders that are not named after their package. */
-static bool package_of_system_app(struct hs_import *import, const char *path, int64_t *ret_package)
-{
-    static const char *const apps[][2] = {
-        { "/DevicePersonalizationPrebuilt", "com.google.android.as" },
-        { "/LatinIMEGooglePrebuilt/", "com.google.android.inputmethod.latin" },
-        { "/Maps/", "com.google.android.apps.maps" },
-        { "/MatchMaker", "com.google.android.as" },
-        { "/NexusLauncherRelease/", "com.google.android.apps.nexuslauncher" },
-        { "/Phonesky/", "com.android.vending" },
-        { "/Photos/", "com.google.android.apps.photos" },
-        { "/PrebuiltBugle/", "com.google.android.apps.messaging" },
-        { "/PrebuiltGmail/", "com.google.android.gm" },
-        { "/PrebuiltGmsCore/", "com.google.android.gms" },
-        { "/SystemUI/", "com.android.systemui" },
-        { "/SystemUIGoogle/", "com.android.systemui" },
-        { "/Velvet/", "com.google.android.googlequicksearchbox" },
-        { "/WellbeingPrebuilt/", "com.google.android.apps.wellbeing" },
-    };
-    static const char *const parents[] = { "/app", "/priv-app" };
-    for (size_t i = 0; i < sizeof(parents) / sizeof(parents[0]); i++) {
-        const char *at = strstr(path, parents[i]);
-        const char *folder = at ? at + strlen(parents[i]) : "";
-        for (size_t k = 0; k < sizeof(apps) / sizeof(apps[0]); k++) {
-            if (strncmp(folder, apps[k][0], strlen(apps[k][0])) == 0) {
-                *ret_package = hs_sql_store_str(import->store, apps[k][1]);
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-/* "/data/app/[~~RANDOM==/]PACKAGE-RANDOM/...": PACKAGE. The path may be in the middle of the name,
- * as in the name of code that was extracted from a file: "[anon:dalvik-classes.dex extracted in
- * memory from /data/app/...]". */
-static bool package_of_path(struct hs_import *import, const char *path, int64_t *ret_package)
-{
-    static const char folder[] = "/data/app/";
-    const char *at = strstr(path, folder);
-    if (!at) {
-        return package_of_system_app(import, path, ret_package);
-    }
-    at += sizeof(folder) - 1;
-    if (at[0] == '~' && at[1] == '~') {
-        const char *slash = strchr(at, '/');
-        at = slash ? slash + 1 : "";
-    }
-    size_t bytes = strcspn(at, "-/");
-    if (at[bytes] != '-' || bytes == 0) {
-        hs_stat_count(import, HS_STAT_DEOBFUSCATE_LOCATION);
-        return false;
-    }
-    *ret_package = hs_sql_store_put(import->store, at, bytes);
-    return true;
-}
+/* --- which process a frame belongs to --- */
 
 /* Does the user of this process identify a package? */
 static bool has_package(const struct hs_import *import, uint32_t upid)
@@ -303,126 +161,89 @@ static void find_processes(struct hs_import *import)
     free(is_seen);
 }
 
-/* The packages to search, most likely first. */
-static uint32_t candidates_of(struct hs_import *import, uint32_t frame,
-                              int64_t ret_packages[CANDIDATES_MAX])
+/* The packages that the user of the frame's process can run. */
+static uint32_t packages_of(struct hs_import *import, uint32_t frame,
+                            const char *ret_packages[PACKAGES_MAX])
 {
     const struct hs_import_classes *classes = import->classes;
     struct hs_sql_store *store = import->store;
-    const int64_t *cells = hs_rows_at(&store->tables[HS_SQL_FRAME], frame);
-    const int64_t *mapping =
-        hs_rows_at(&store->tables[HS_SQL_MAPPING], (uint32_t)cells[HS_SQL_FRAME_MAPPING]);
-    size_t bytes;
     uint32_t count = 0, upid = classes->frame_upids[frame];
-    const char *path = hs_sql_store_text(store, mapping[MAPPING_NAME], &bytes);
-    if (package_of_path(import, path, &ret_packages[0])) {
-        count = 1;
-    } else if (strncmp(path, "/memfd:", strlen("/memfd:")) == 0) {
-        const int64_t *last =
-            hs_intern_elem(&classes->last_ids, classes->last_packages, sizeof(*last),
-                           HS_IMPORT_KEY((uint64_t)cells[HS_SQL_FRAME_NAME]));
-        ret_packages[count++] = last ? *last : import->empty;
-    } else if (upid != HS_IMPORT_NONE) {
-        uint64_t uid = (uint64_t)hs_rows_at(&store->tables[HS_SQL_PROCESS], upid)[PROCESS_UID];
-        for (size_t i = 0; i < classes->package_count && count < CANDIDATES_MAX - 1; i++) {
-            if (classes->packages[i].app_id == uid % ANDROID_USER_UIDS) {
-                ret_packages[count++] = classes->packages[i].name;
-            }
+    size_t bytes;
+    if (upid == HS_IMPORT_NONE) {
+        return 0;
+    }
+    uint64_t uid = (uint64_t)hs_rows_at(&store->tables[HS_SQL_PROCESS], upid)[PROCESS_UID];
+    for (size_t i = 0; i < classes->package_count && count < PACKAGES_MAX; i++) {
+        if (classes->packages[i].app_id == uid % ANDROID_USER_UIDS) {
+            ret_packages[count++] = hs_sql_store_text(store, classes->packages[i].name, &bytes);
         }
     }
-    ret_packages[count++] = import->empty;
     return count;
 }
 
 /* --- applying --- */
 
-static bool apply_lines(struct hs_import *import, uint32_t frame, const struct method_list *list,
-                        uint32_t line)
+/* Enters the answer. A frame that has symbols, as code of a JIT has by a perf map, gets other ones:
+ * views prefer them to the frame's own name. */
+static void apply_answer(struct hs_import *import, uint32_t frame,
+                         const struct hs_java_answer *answer)
 {
     struct hs_sql_store *store = import->store;
-    const struct method *chain[CHAIN_MAX];
-    uint32_t count = 0;
-    for (uint32_t i = list->first - 1; i != HS_IMPORT_NONE && count < CHAIN_MAX;
-         i = import->classes->methods[i].next) {
-        const struct method *method = &import->classes->methods[i];
-        if (method->has_lines && method->line_first <= line && line <= method->line_last) {
-            chain[count++] = method;
+    int64_t set = store->tables[HS_SQL_SYMBOL].count, name = HS_ROWS_NULL;
+    bool has_symbols = answer->is_chain || hs_rows_at(&store->tables[HS_SQL_FRAME],
+                                                      frame)[HS_SQL_FRAME_SYMBOLS] != HS_ROWS_NULL;
+    for (uint32_t i = 0; i < answer->count; i++) {
+        const struct hs_java_line *line = &answer->lines[i];
+        name = hs_sql_store_str(store, line->name);
+        if (has_symbols) {
+            HS_SQL_ADD(store, HS_SQL_SYMBOL, set, name, HS_ROWS_NULL,
+                       line->has_line ? (int64_t)line->line : HS_ROWS_NULL, i + 1 < answer->count);
         }
     }
-    int64_t set = store->tables[HS_SQL_SYMBOL].count;
-    for (uint32_t i = 0; i < count; i++) {
-        int64_t source = chain[i]->has_source
-                             ? (int64_t)chain[i]->source_first + (line - chain[i]->line_first)
-                             : HS_ROWS_NULL;
-        HS_SQL_ADD(store, HS_SQL_SYMBOL, set, chain[i]->name, HS_ROWS_NULL, source, i + 1 < count);
+    int64_t *cells = hs_rows_at(&store->tables[HS_SQL_FRAME], frame);
+    if (answer->count > 0) {
+        cells[HS_SQL_FRAME_SYMBOLS] = has_symbols ? set : cells[HS_SQL_FRAME_SYMBOLS];
+        cells[HS_SQL_FRAME_DEOBFUSCATED] = name;
     }
-    if (count > 0) {
-        int64_t *cells = hs_rows_at(&store->tables[HS_SQL_FRAME], frame);
-        cells[HS_SQL_FRAME_SYMBOLS] = set;
-        cells[HS_SQL_FRAME_DEOBFUSCATED] = chain[count - 1]->name;
-    }
-    return count > 0;
 }
 
-/* Joins all different names: "A | B". */
-static void apply_names(struct hs_import *import, uint32_t frame, const struct method_list *list)
+static void apply(struct hs_import *import, uint32_t row)
 {
+    struct hs_import_classes *classes = import->classes;
     struct hs_sql_store *store = import->store;
-    int64_t seen[CHAIN_MAX];
-    uint32_t count = 0;
-    struct hs_buf text = HS_BUF_INIT;
-    for (uint32_t i = list->first - 1; i != HS_IMPORT_NONE && count < CHAIN_MAX;
-         i = import->classes->methods[i].next) {
-        int64_t name = import->classes->methods[i].name;
-        uint32_t k = 0;
-        while (k < count && seen[k] != name) {
-            k++;
-        }
-        if (k == count) {
-            size_t bytes;
-            const char *part = hs_sql_store_text(store, name, &bytes);
-            hs_buf_str(&text, count > 0 ? " | " : "");
-            hs_buf_add(&text, part, bytes);
-            seen[count++] = name;
-        }
-    }
-    hs_rows_at(&store->tables[HS_SQL_FRAME], frame)[HS_SQL_FRAME_DEOBFUSCATED] =
-        hs_sql_store_put(store, hs_buf_text(&text), text.bytes);
-    hs_buf_deinit(&text);
-}
-
-static void apply(struct hs_import *import, uint32_t frame)
-{
-    const struct hs_import_classes *classes = import->classes;
-    struct hs_sql_store *store = import->store;
-    const int64_t *cells = hs_rows_at(&store->tables[HS_SQL_FRAME], frame);
-    int64_t packages[CANDIDATES_MAX];
+    const int64_t *cells = hs_rows_at(&store->tables[HS_SQL_FRAME], row);
+    const int64_t *mapping =
+        hs_rows_at(&store->tables[HS_SQL_MAPPING], (uint32_t)cells[HS_SQL_FRAME_MAPPING]);
+    const char *packages[PACKAGES_MAX];
+    const uint32_t *line =
+        hs_intern_elem(&import->line_ids, import->lines, sizeof(*line), HS_IMPORT_KEY(row));
     size_t bytes;
-    int64_t name = cells[HS_SQL_FRAME_NAME];
-    if (!strchr(hs_sql_store_text(store, name, &bytes), '.')) {
-        return;
+    const struct hs_java_frame frame = {
+        .name = hs_sql_store_text(store, cells[HS_SQL_FRAME_NAME], &bytes),
+        .path = hs_sql_store_text(store, mapping[MAPPING_NAME], &bytes),
+        .has_line = line != NULL,
+        .line = line ? *line : 0,
+        .packages = packages,
+        .package_count = packages_of(import, row, packages),
+        .has_perfetto_lines = true,
+    };
+    struct hs_java_answer answer;
+    int err = hs_java_names_find(&classes->names, &frame, &answer);
+    store->err = store->err ? store->err : err;
+    if (answer.is_path_bad) {
+        hs_stat_count(import, HS_STAT_DEOBFUSCATE_LOCATION);
     }
-    uint32_t count = candidates_of(import, frame, packages);
-    for (uint32_t i = 0; i < count; i++) {
-        const struct method_list *list = hs_intern_elem(
-            &classes->list_ids, classes->lists, sizeof(*list),
-            (struct hs_intern_key){ .hi = (uint64_t)packages[i], .lo = (uint64_t)name });
-        if (list && list->first > 0) {
-            const uint32_t *line = hs_intern_elem(&import->line_ids, import->lines, sizeof(*line),
-                                                  HS_IMPORT_KEY(frame));
-            if (!line || !apply_lines(import, frame, list, *line)) {
-                apply_names(import, frame, list);
-            }
-            return;
-        }
+    if (err == 0) {
+        apply_answer(import, row, &answer);
     }
+    hs_java_answer_deinit(&answer);
 }
 
 void hs_import_deobfuscation_finish(struct hs_import *import)
 {
     struct hs_sql_store *store = import->store;
     uint32_t count = store->tables[HS_SQL_FRAME].count;
-    if (import->classes->method_count == 0 || store->err != 0) {
+    if (import->classes->names.method_count == 0 || store->err != 0) {
         return;
     }
     find_processes(import);
