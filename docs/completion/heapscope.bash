@@ -6,7 +6,7 @@ _heapscope()
     local cur prev words cword split
     _init_completion -s -n : || return
 
-    local commands='run attach detach record start stop list snapshot snapshots report diff export query symbolize bundle dupes profile check doctor'
+    local commands='run attach detach record start stop list snapshot snapshots report diff export query deobfuscate symbolize bundle dupes profile check doctor'
     local command='' i
     for ((i = 1; i < cword; i++)); do
         if [[ ${words[i]} != -* ]]; then
@@ -95,7 +95,7 @@ _heapscope()
             _filedir -d
             return
             ;;
-        *:--output-file | doctor:--policy | record:--config | profile:--output-dir)
+        *:--output-file | deobfuscate:--proguard-map | doctor:--policy | record:--config | profile:--output-dir)
             _filedir
             return
             ;;
@@ -182,6 +182,9 @@ _heapscope()
             ;;
         bundle)
             options+=' --output --symbol-paths --symbols --no-auto-symbol-paths --verbose --quiet'
+            ;;
+        deobfuscate)
+            options+=' --proguard-map --all --output --quiet'
             ;;
         symbolize)
             options+=' --output --no-backup --output-directory --breakpad-symbols-directory --quiet --symbols'

@@ -35,6 +35,7 @@ int hs_cmd_dupes(int argc, char **argv);
 int hs_cmd_report(int argc, char **argv);
 int hs_cmd_profile(int argc, char **argv);
 int hs_cmd_export(int argc, char **argv);
+int hs_cmd_deobfuscate(int argc, char **argv);
 int hs_cmd_symbolize(int argc, char **argv);
 int hs_cmd_query(int argc, char **argv);
 int hs_cmd_doctor(int argc, char **argv);

@@ -49,6 +49,7 @@ static const struct command read_commands[] = {
     { "diff", hs_cmd_diff, "compare two profiles, and tell changes from sampling error" },
     { "export", hs_cmd_export, "write a profile as pprof, flame graph, SQLite and other formats" },
     { "query", hs_cmd_query, "run SQL queries on a profile" },
+    { "deobfuscate", hs_cmd_deobfuscate, "write original names of obfuscated Java code" },
     { "symbolize", hs_cmd_symbolize, "look up the names of a trace, also on another machine" },
     { "bundle", hs_cmd_bundle, "put a trace and its names into one file" },
     { "dupes", hs_cmd_dupes, "find live blocks with equal contents" },

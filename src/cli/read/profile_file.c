@@ -17,6 +17,7 @@
 #include "cli/message.h"
 #include "cli/progress.h"
 #include "cli/read/memory_bound.h"
+#include "cli/read/name_maps.h"
 #include "cli/read/missing_symbols.h"
 #include "cli/read/symbol_sources.h"
 #include "profile/analyse/stack_mode.h"
@@ -81,6 +82,7 @@ static void add_names_and_types(struct hs_profile *profile, const char *name)
     if (r < 0) {
         hs_message("%s: cannot look up function names: %s", name, strerror(-r));
     }
+    hs_name_maps_apply(profile);
     /* By the names of frames. */
     r = hs_frame_types_apply(profile);
     if (r < 0) {

@@ -13,6 +13,7 @@
 #include "cli/progress.h"
 #include "cli/read/memory_bound.h"
 #include "cli/read/missing_symbols.h"
+#include "cli/read/name_maps.h"
 #include "profile/model/symbol_packets.h"
 #include "profile/read/load.h"
 #include "trace/trace_input.h"
@@ -144,6 +145,28 @@ static int write_to(void *ctx, const void *data, size_t bytes)
     return hs_write_all(*(const int *)ctx, data, bytes);
 }
 
+/* The names of the maps in the environment. A map that cannot be read is named in a message. */
+static int append_original_names(const char *path, int fd)
+{
+    struct hs_map_list maps = { 0 };
+    struct hs_name_maps_written written;
+    struct hs_profile *profile = NULL;
+    struct hs_buf out;
+    int r = hs_profile_load(path, &profile, NULL);
+    if (r != 0 || !profile) {
+        return r < 0 ? r : 0;
+    }
+    hs_buf_init(&out, write_to, &fd);
+    if (hs_name_maps_of_environment(&maps) == 0) {
+        (void)hs_name_maps_write(&maps, profile, false, &out, &written);
+    }
+    r = hs_buf_finish(&out);
+    hs_buf_deinit(&out);
+    hs_map_list_deinit(&maps);
+    hs_profile_free(profile);
+    return r;
+}
+
 /* Only traces have packets. The code that opens the copy reports a file that cannot be read
  * at all. Takes over the input. */
 static int append_names(struct hs_trace_input *input, int fd,
@@ -158,10 +181,15 @@ static int append_names(struct hs_trace_input *input, int fd,
         return r;
     }
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    r = hs_symbol_append_find(path, input, sources, &found);
-    r = r ? r : hs_symbol_append_write(&found, write_to, &fd);
+    if (sources->is_any) {
+        r = hs_symbol_append_find(path, input, sources, &found);
+        r = r ? r : hs_symbol_append_write(&found, write_to, &fd);
+    } else {
+        hs_trace_input_deinit(input);
+    }
     if (r == 0) {
         hs_symbol_append_say_missing(&found);
+        r = hs_name_maps_are_in_environment() ? append_original_names(path, fd) : 0;
     }
     hs_symbol_append_deinit(&found);
     return r < 0 ? r : 0;

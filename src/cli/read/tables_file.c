@@ -11,6 +11,7 @@
 #include "cli/message.h"
 #include "cli/progress.h"
 #include "cli/read/memory_bound.h"
+#include "cli/read/name_maps.h"
 #include "cli/read/profile_file.h"
 #include "cli/read/symbol_append.h"
 #include "sql/database.h"
@@ -33,7 +34,7 @@ static int open_with_names(unsigned expected, const char *path, const struct hs_
     char copy[32];
     struct hs_symbol_sources sources;
     int fd = -1, err = hs_symbol_sources_read(&sources);
-    bool is_wanted = err == 0 && sources.is_any;
+    bool is_wanted = err == 0 && (sources.is_any || hs_name_maps_are_in_environment());
     if (is_wanted) {
         fd = hs_symbol_append_copy(path, &sources);
     }

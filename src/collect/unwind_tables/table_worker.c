@@ -59,7 +59,7 @@ static bool work(const struct hs_region *region, const struct hs_table_request *
     read_folders(&folders);
     const struct hs_symbol_options options = { .search_paths = folders.paths,
                                                .search_path_count = folders.count,
-                                               .is_indexing = folders.count > 0 };
+                                               .indexed_path_count = folders.count };
     uint64_t off = hs_region_tables_used(region);
     for (size_t i = 0; i < count; i++) {
         struct hs_buf table = HS_BUF_INIT;
