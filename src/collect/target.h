@@ -58,6 +58,7 @@ struct hs_target_session {
     struct hs_ledger_watch ledgers;
     struct hs_typed_records types; /* of the recorded blocks */
     uint64_t types_cost_ns;        /* what reading them took */
+    uint64_t module_count;         /* modules, plus 1, when its files were looked at; 0: never */
     bool is_without_types;         /* they are not read */
     bool has_failed;               /* some dump could not be made */
     bool are_children_taken;       /* children that it already had were looked for */

@@ -137,7 +137,7 @@ static void __attribute__((noreturn)) run(const struct hs_finalizer_task *task, 
     /* Before the signal is unblocked: until then it stays pending. Without SA_RESTART, so that the
      * signal ends the wait for a turn. */
     sigaction(HS_SKIP_NAMES_SIGNAL, &(struct sigaction){ .sa_handler = on_skip_names }, NULL);
-    hs_worker_process_settle(kept, HS_COUNT_OF(kept));
+    hs_worker_process_settle_with(task->session->files, kept, HS_COUNT_OF(kept));
     if (!hs_job_lock_take(&task->lock)) {
         _exit(1); /* the daemon is gone, and another daemon has taken the job over */
     }

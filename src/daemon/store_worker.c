@@ -38,6 +38,7 @@ struct hs_store_worker {
 struct task {
     const struct hs_store_workers *workers;
     const struct hs_session_settings *settings; /* of the session, or of a bound process */
+    const struct hs_target_files *files;        /* of the session; NULL: none */
     const struct hs_snapshot *snap;
     struct hs_user_rights rights; /* of the user to whom it belongs; no groups */
     struct hs_stored stored;
@@ -79,7 +80,7 @@ static int append_names(const struct task *task, struct hs_buf *out)
     bool is_interrupted = false;
     int r = hs_trace_writer_new(&config, &writer);
     r = r < 0 ? r : hs_symbol_packets_add_snapshot(&wanted, task->snap, &skipped);
-    r = r < 0 ? r : hs_trace_names_append(writer, &wanted, NULL, &is_interrupted);
+    r = r < 0 ? r : hs_trace_names_append(writer, &wanted, task->files, NULL, &is_interrupted);
     r = r < 0 ? r : hs_trace_writer_finish(writer);
     hs_trace_writer_free(writer);
     hs_symbol_wanted_deinit(&wanted);
@@ -116,7 +117,7 @@ static void __attribute__((noreturn)) run(struct task *task, int result_fd)
 {
     const int kept[] = { result_fd, hs_finalizer_turns_fd() };
     prctl(PR_SET_NAME, "heapscope-store");
-    hs_worker_process_settle(kept, HS_COUNT_OF(kept));
+    hs_worker_process_settle_with(task->files, kept, HS_COUNT_OF(kept));
     struct hs_buf trace = HS_BUF_INIT;
     int folder_fd = store(task, &trace);
     int result = folder_fd < 0 && folder_fd != -EEXIST ? folder_fd : 0;
@@ -239,6 +240,7 @@ void hs_store_workers_keep(struct hs_store_workers *workers, const struct hs_ses
                                                                 .is_compressing = true };
     struct task task = { .workers = workers,
                          .settings = session ? &session->settings : &without_session,
+                         .files = session ? session->files : NULL,
                          .snap = snap };
     if (!workers->root[0] || workers->limits.count_max == 0) {
         return;

@@ -5,34 +5,16 @@
 
 #include <errno.h>
 #include <grp.h>
-#include <linux/close_range.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "rt/base.h"
+#include "symbol/target_files.h"
 #include "util/proc.h"
-
-static int by_value(const void *a, const void *b)
-{
-    return *(const int *)a - *(const int *)b;
-}
 
 void hs_worker_process_close_others(const int *fds, size_t count)
 {
-    int kept[HS_WORKER_PROCESS_FDS_MAX];
-    unsigned from = STDERR_FILENO + 1;
-    count = count < HS_WORKER_PROCESS_FDS_MAX ? count : HS_WORKER_PROCESS_FDS_MAX;
-    memcpy(kept, fds, count * sizeof(kept[0]));
-    qsort(kept, count, sizeof(kept[0]), by_value);
-    for (size_t i = 0; i < count; i++) {
-        if (kept[i] > (int)from) {
-            close_range(from, (unsigned)kept[i] - 1, 0);
-        }
-        from = kept[i] >= (int)from ? (unsigned)kept[i] + 1 : from;
-    }
-    close_range(from, ~0U, 0);
+    hs_target_files_close_others(NULL, STDERR_FILENO + 1, fds, count);
 }
 
 /* A signal to the process group is meant for the daemon, which waits for us: it is ignored. A
@@ -59,7 +41,13 @@ static void settle_signals(void)
 
 void hs_worker_process_settle(const int *fds, size_t count)
 {
-    hs_worker_process_close_others(fds, count);
+    hs_worker_process_settle_with(NULL, fds, count);
+}
+
+void hs_worker_process_settle_with(const struct hs_target_files *files, const int *fds,
+                                   size_t count)
+{
+    hs_target_files_close_others(files, STDERR_FILENO + 1, fds, count);
     settle_signals();
 }
 

@@ -12,6 +12,8 @@
 
 #include "daemon/user_rights.h"
 
+struct hs_target_files;
+
 #define HS_WORKER_PROCESS_FDS_MAX 5U
 
 /* Closes all descriptors except these (-1 is skipped; at most HS_WORKER_PROCESS_FDS_MAX) and 0 to
@@ -21,6 +23,9 @@ void hs_worker_process_close_others(const int *fds, size_t count);
 /* Closes the other descriptors, ignores the signals that are meant for the daemon, and unblocks
  * all. */
 void hs_worker_process_settle(const int *fds, size_t count);
+/* The same, and keeps the descriptors of these files open. */
+void hs_worker_process_settle_with(const struct hs_target_files *files, const int *fds,
+                                   size_t count);
 
 /* Gives up all other rights, irrevocably. Does nothing without root's rights, or if these are
  * root's. Returns 0 or -errno. */

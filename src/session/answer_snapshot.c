@@ -139,7 +139,8 @@ static int capture(struct hs_target *target, const Hs__Ctl__Snapshot *request, u
 static int write_trace(struct hs_target *target, const Hs__Ctl__Snapshot *request, uint64_t now_ns,
                        int fd, uint64_t *ret_epoch)
 {
-    struct hs_frame_names names = { 0 };
+    const struct hs_session *session = target->session.owner;
+    struct hs_frame_names names = { .files = session ? session->files : NULL };
     const struct hs_trace_writer_config config = { .sink = hs_trace_write_fd,
                                                    .sink_ctx = (void *)(intptr_t)fd,
                                                    .name_frames = request->wants_names

@@ -14,7 +14,9 @@ void hs_frame_names_deinit(struct hs_frame_names *names)
 {
     hs_symbol_tables_free(names->tables, names->table_count);
     hs_symbol_wanted_deinit(&names->wanted);
-    *names = (struct hs_frame_names){ .cpu_ns = names->cpu_ns, .next_ns = names->next_ns };
+    *names = (struct hs_frame_names){ .files = names->files,
+                                      .cpu_ns = names->cpu_ns,
+                                      .next_ns = names->next_ns };
 }
 
 static uint64_t children_cpu_ns(void)
@@ -32,6 +34,7 @@ static int look_up(struct hs_frame_names *names, const struct hs_snapshot *snap,
                    const uint32_t *frame_ids, size_t count)
 {
     const struct hs_symbol_options options = { .is_tables_only = true,
+                                               .target_files = names->files,
                                                .module_timeout_ms = HS_FRAME_NAMES_MAX_MS,
                                                .total_timeout_ms = HS_FRAME_NAMES_MAX_MS };
     const struct hs_symbol_request *requests;

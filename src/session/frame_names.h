@@ -27,6 +27,8 @@
 
 /* Empty when zero-initialized. */
 struct hs_frame_names {
+    /* files that were opened while their processes ran; NULL: none */
+    const struct hs_target_files *files;
     struct hs_symbol_wanted wanted; /* of the last call, as are the tables */
     struct hs_symbol_table *tables;
     size_t table_count;

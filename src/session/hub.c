@@ -164,6 +164,7 @@ void hs_hub_dump(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns, 
     }
     uint64_t begin_ns = hs_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     if (!target->process.has_ended) {
+        hs_hub_hold_files(target);
         hs_sources_dump(session->sources, &target->session.source, target->process.pid, now_ns,
                         is_final);
     }
@@ -378,7 +379,7 @@ static uint64_t look_at(struct hs_hub *hub, struct hs_target *target, uint64_t n
     const struct hs_dump_schedule *schedule = &session->settings.dumps;
     uint64_t next_ns = now_ns + HS_LOOK_MAX_NS;
     uint64_t begin_ns = session->cpu.limit_ns ? hs_clock_ns(CLOCK_THREAD_CPUTIME_ID) : 0;
-    hs_target_look(target, now_ns);
+    hs_hub_look_at_process(target, now_ns);
     if (target->process.has_executed) {
         return now_ns;
     }

@@ -75,6 +75,29 @@ enum hs_hub_answer hs_hub_give(struct hs_target *target, struct hs_session *sess
     return HS_HUB_RECORDED;
 }
 
+/* --- files ------------------------------------------------------------------------------------ */
+
+void hs_hub_hold_files(struct hs_target *target)
+{
+    struct hs_session *session = target->session.owner;
+    struct hs_region now = target->region;
+    if (!session->settings.is_symbolizing || !hs_target_process_has_memory(&target->process) ||
+        target->process.has_ended) {
+        return;
+    }
+    uint64_t count =
+        hs_region_refresh(&now) == 0 ? hs_region_count(&now, HS_SECTION_MODULES) + 1 : 1;
+    hs_target_files_look(&session->files, target->process.pid, target->process.uid,
+                         count > target->session.module_count);
+    target->session.module_count = count;
+}
+
+void hs_hub_look_at_process(struct hs_target *target, uint64_t now_ns)
+{
+    hs_target_look(target, now_ns);
+    hs_hub_hold_files(target);
+}
+
 /* --- images that begin ------------------------------------------------------------------------ */
 
 /* The parent as the region and as /proc state it. False: the process was not forked. */

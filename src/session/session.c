@@ -159,6 +159,7 @@ struct hs_session *hs_session_free(struct hs_session *session)
         hs_trace_writer_free(session->writer);
         hs_symbol_wanted_deinit(&session->wanted);
         hs_frame_names_deinit(&session->frame_names);
+        hs_target_files_free(session->files);
         hs_session_settings_deinit(&session->settings);
         free(session->seen.pids);
         free(session->late.pids);
@@ -271,6 +272,7 @@ int hs_session_dump(struct hs_session *session, const struct hs_snapshot *snap)
     if (session->wants && !session->wants(session->wants_ctx, snap)) {
         return session->error;
     }
+    session->frame_names.files = session->files;
     if (session->error == 0) {
         session->error = hs_trace_writer_dump(session->writer, snap);
     }
@@ -386,8 +388,8 @@ int hs_session_finish(struct hs_session *session)
         /* After a failure the trace is valid, without names; the writer returns its own error at
          * the end. */
         session->names_error =
-            hs_trace_names_append(session->writer, &session->wanted, session->is_naming_cancelled,
-                                  &session->has_lost_names);
+            hs_trace_names_append(session->writer, &session->wanted, session->files,
+                                  session->is_naming_cancelled, &session->has_lost_names);
     }
     if (session->error == 0) {
         session->error = hs_trace_writer_finish(session->writer);

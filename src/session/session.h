@@ -31,6 +31,7 @@
 #include "session/process_facts.h"
 #include "sources/sources.h"
 #include "symbol/symbol_wanted.h"
+#include "symbol/target_files.h"
 #include "trace/trace_writer.h"
 
 #define HS_SESSION_NAME_MAX  63
@@ -127,6 +128,7 @@ struct hs_session {
     uint64_t sources_out_ns;        /* CLOCK_MONOTONIC: when the sink gets the next packets */
     struct hs_symbol_wanted wanted; /* code addresses that will need names */
     struct hs_frame_names frame_names;
+    struct hs_target_files *files; /* of its processes; NULL: none yet */
     hs_buf_sink_fn *sink;
     void *sink_ctx;
     void *owner;                       /* set and used by the owner only */

@@ -10,7 +10,8 @@
 #include "symbol/symbolizer.h"
 
 int hs_trace_names_append(struct hs_trace_writer *writer, struct hs_symbol_wanted *wanted,
-                          bool (*is_cancelled)(void), bool *ret_is_interrupted)
+                          const struct hs_target_files *files, bool (*is_cancelled)(void),
+                          bool *ret_is_interrupted)
 {
     char cache[PATH_MAX];
     const struct hs_symbol_request *requests;
@@ -22,6 +23,7 @@ int hs_trace_names_append(struct hs_trace_writer *writer, struct hs_symbol_wante
     }
     const struct hs_symbol_options options = {
         .cache_folder = hs_cache_folder_find(cache, sizeof(cache)) ? cache : NULL,
+        .target_files = files,
         .is_cancelled = is_cancelled,
     };
     r = hs_symbolizer_run(&options, requests, count, &tables);

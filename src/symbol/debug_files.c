@@ -15,11 +15,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "rt/base.h"
 #include "symbol/debuginfod.h"
 #include "symbol/folder_index.h"
 #include "util/buf.h"
+#include "symbol/target_files.h"
 
 #define SYSTEM_ROOT        "/usr/lib/debug"
 #define DELETED_SUFFIX     " (deleted)"
@@ -94,6 +96,20 @@ static void keep(struct search *search, struct hs_elf_file *candidate)
     }
 }
 
+/* Keeps a file that was opened when it is useful. */
+static void take(struct search *search, enum proof proof, uint32_t crc, struct hs_elf_file *file)
+{
+    if (!file->is_loadable || !is_proven(search, file, proof, crc)) {
+        search->files->has_refused |= file->is_loadable;
+        if (file->is_loadable && proof == PROOF_GIVEN) {
+            note_other(search, file);
+        }
+        hs_elf_file_close(file);
+        return;
+    }
+    keep(search, file);
+}
+
 /* Opens the path that `format` makes, and keeps the file when it is useful. */
 HS_PRINTF(4, 5)
 static void try_path(struct search *search, enum proof proof, uint32_t crc, const char *format, ...)
@@ -108,15 +124,33 @@ static void try_path(struct search *search, enum proof proof, uint32_t crc, cons
         hs_elf_file_open(path, &file) != 0) {
         return;
     }
-    if (!file.is_loadable || !is_proven(search, &file, proof, crc)) {
-        search->files->has_refused |= file.is_loadable;
-        if (file.is_loadable && proof == PROOF_GIVEN) {
-            note_other(search, &file);
+    take(search, proof, crc, &file);
+}
+
+/* The same in the roots of the recorded processes. */
+HS_PRINTF(4, 5)
+static void try_in_roots(struct search *search, enum proof proof, uint32_t crc, const char *format,
+                         ...)
+{
+    char path[PATH_MAX];
+    const struct hs_target_files *held = search->options ? search->options->target_files : NULL;
+    va_list args;
+    va_start(args, format);
+    int bytes = vsnprintf(path, sizeof(path), format, args);
+    va_end(args);
+    for (size_t i = 0; !is_done(search) && bytes > 0 && (size_t)bytes < sizeof(path); i++) {
+        struct hs_elf_file file;
+        int fd = hs_target_files_open_in_root(held, i, path);
+        if (fd == -ERANGE) {
+            return;
         }
-        hs_elf_file_close(&file);
-        return;
+        if (fd >= 0 && hs_elf_file_open_fd(fd, path, &file) == 0) {
+            take(search, proof, crc, &file);
+        }
+        if (fd >= 0) {
+            close(fd);
+        }
     }
-    keep(search, &file);
 }
 
 /* Root number i: the given folders, then the system's; NULL after that. */
@@ -276,6 +310,30 @@ static void look_by_path(struct search *search)
     }
 }
 
+/* A checksum proves nothing between roots: without a build id, nothing counts here. */
+static void look_in_target_roots(struct search *search)
+{
+    const char *name, *path = search->module_path;
+    char id_name[2 * BUILD_ID_MAX_BYTES + 2];
+    uint32_t crc;
+    if (!search->options || !hs_target_files_has_roots(search->options->target_files) ||
+        !build_id_name(search->wanted_id, search->wanted_id_bytes, id_name, sizeof(id_name))) {
+        return;
+    }
+    if (!search->files->module.elf) {
+        try_in_roots(search, PROOF_NONE, 0, "%s", path);
+    }
+    try_in_roots(search, PROOF_NONE, 0, SYSTEM_ROOT "/.build-id/%s.debug", id_name);
+    if (search->files->module.elf && hs_elf_file_debuglink(&search->files->module, &name, &crc)) {
+        int bytes = folder_bytes(path);
+        try_in_roots(search, PROOF_NONE, 0, "%.*s/%s", bytes, path, name);
+        try_in_roots(search, PROOF_NONE, 0, "%.*s/.debug/%s", bytes, path, name);
+        try_in_roots(search, PROOF_NONE, 0, SYSTEM_ROOT "%.*s/%s", bytes, path, name);
+    }
+    try_in_roots(search, PROOF_NONE, 0, SYSTEM_ROOT "%s.debug", path);
+    try_in_roots(search, PROOF_NONE, 0, SYSTEM_ROOT "%s", path);
+}
+
 static void look_in_index(struct search *search)
 {
     const struct hs_symbol_options *options = search->options;
@@ -304,8 +362,41 @@ static void ask_debuginfod(struct search *search)
 }
 
 static void (*const places[])(struct search *search) = {
-    look_by_build_id, look_by_debuglink, look_by_path, look_in_index, ask_debuginfod,
+    look_in_target_roots, look_by_build_id, look_by_debuglink,
+    look_by_path,         look_in_index,    ask_debuginfod,
 };
+
+/* Opens the module from what was opened while the program ran. */
+static bool open_held_module(struct search *search)
+{
+    const struct hs_target_files *held = search->options ? search->options->target_files : NULL;
+    const struct hs_symbol_request *request = search->request;
+    struct hs_elf_file *module = &search->files->module;
+    size_t at = 0;
+    int fd;
+    if (request->build_id_bytes == 0) {
+        fd = hs_target_files_only(held, search->module_path);
+        return fd >= 0 && hs_elf_file_open_fd(fd, search->module_path, module) == 0;
+    }
+    while ((fd = hs_target_files_next(held, search->module_path, &at)) >= 0) {
+        if (hs_elf_file_open_fd(fd, search->module_path, module) == 0) {
+            if (has_id(module, request->build_id, request->build_id_bytes)) {
+                return true;
+            }
+            hs_elf_file_close(module);
+        }
+    }
+    return false;
+}
+
+/* Where some process has another root, or several files were mapped at this path, the path alone
+ * does not tell which file it is. */
+static bool is_path_certain(const struct search *search)
+{
+    const struct hs_target_files *held = search->options ? search->options->target_files : NULL;
+    return search->request->build_id_bytes > 0 ||
+           (!hs_target_files_has_roots(held) && !hs_target_files_has(held, search->module_path));
+}
 
 /*
  * Opens the module itself. A deleted one may have been replaced by any file: only a build id can
@@ -321,6 +412,10 @@ static void open_module(struct search *search)
     } else if (search->module_path[0] != '/' ||
                (search->options && search->options->is_given_only)) {
         files->module_err = -ENOENT;
+    } else if (open_held_module(search)) {
+        search->is_deleted = false; /* this one is the mapped one, wherever it is now */
+    } else if (!is_path_certain(search)) {
+        files->module_err = HS_DEBUG_FILES_E_OTHER_BUILD;
     } else {
         files->module_err = hs_elf_file_open(search->module_path, &files->module);
     }

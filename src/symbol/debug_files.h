@@ -4,6 +4,8 @@
  * These places are tried in this order until one has DWARF. ROOT is each given folder in turn, then
  * /usr/lib/debug:
  *
+ *   0. what the caller opened while the program ran (target_files.h): the module; then, in the
+ *      program's root if that is not ours, the places 2 to 4
  *   1. the module at its path
  *   2. ROOT/.build-id/xx/yyyy.debug   (and ROOT/xx/yyyy.debug for a given folder)
  *   3. the name in .gnu_debuglink: beside the module, in .debug/ beside it, below each ROOT

@@ -87,15 +87,12 @@ static int look_inside(struct hs_elf_file *file)
     return 0;
 }
 
-int hs_elf_file_open(const char *path, struct hs_elf_file *ret_file)
+/* Takes the descriptor over, also when it fails. */
+static int open_taken(int fd, const char *path, struct hs_elf_file *ret_file)
 {
-    struct hs_elf_file file = HS_ELF_FILE_NONE;
+    struct hs_elf_file file = { .fd = fd };
     int err = 0;
     elf_version(EV_CURRENT);
-    file.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (file.fd < 0) {
-        return -errno;
-    }
     struct stat st;
     if (fstat(file.fd, &st) != 0) {
         err = -errno;
@@ -114,6 +111,18 @@ int hs_elf_file_open(const char *path, struct hs_elf_file *ret_file)
     }
     *ret_file = file;
     return 0;
+}
+
+int hs_elf_file_open(const char *path, struct hs_elf_file *ret_file)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    return fd < 0 ? -errno : open_taken(fd, path, ret_file);
+}
+
+int hs_elf_file_open_fd(int fd, const char *path, struct hs_elf_file *ret_file)
+{
+    int own_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    return own_fd < 0 ? -errno : open_taken(own_fd, path, ret_file);
 }
 
 int hs_elf_file_open_image(void *image, size_t image_bytes, const char *path,

@@ -37,6 +37,9 @@ struct hs_elf_file {
 /* Opens the file at `path`. */
 int hs_elf_file_open(const char *path, struct hs_elf_file *ret_file);
 
+/* Opens the file of a descriptor, which stays the caller's. `path` is where it is, or was. */
+int hs_elf_file_open_fd(int fd, const char *path, struct hs_elf_file *ret_file);
+
 /*
  * Opens an image in memory. Takes over `image`, which must come from malloc, also when it fails.
  * `path` is for messages.

@@ -14,6 +14,8 @@
 /* code in memory that is not a file's; its names come from a perf map */
 #define HS_SYMBOL_PATH_ANON "[anon]"
 
+struct hs_target_files;
+
 struct hs_symbol_request {
     const char *path;        /* as it was mapped; a "(deleted)" at its end is understood */
     const uint8_t *build_id; /* raw bytes */
@@ -36,11 +38,12 @@ struct hs_symbol_options {
     bool has_debuginfod;
     /* only functions, from symbol tables; no DWARF, so neither lines nor inlined calls */
     bool is_tables_only;
-    const char *perf_map_folder; /* NULL: /tmp */
-    const char *cache_folder;    /* for debug_cache.h; NULL: none */
-    unsigned worker_count;       /* 0: as many as there are CPUs, at most 8 */
-    unsigned module_timeout_ms;  /* 0: 20 s; with debuginfod 120 s */
-    unsigned total_timeout_ms;   /* 0: 120 s; with debuginfod 600 s */
+    const char *perf_map_folder;                /* NULL: /tmp */
+    const struct hs_target_files *target_files; /* files that were opened in time; NULL: none */
+    const char *cache_folder;                   /* for debug_cache.h; NULL: none */
+    unsigned worker_count;                      /* 0: as many as there are CPUs, at most 8 */
+    unsigned module_timeout_ms;                 /* 0: 20 s; with debuginfod 120 s */
+    unsigned total_timeout_ms;                  /* 0: 120 s; with debuginfod 600 s */
     /* what a worker may allocate, mapped files not counted; 0: 4 GiB */
     uint64_t worker_memory_bytes;
     /*

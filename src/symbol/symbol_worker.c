@@ -15,6 +15,7 @@
 #include "rt/base.h"
 #include "symbol/module_symbols.h"
 #include "symbol/symbol_wire.h"
+#include "symbol/target_files.h"
 #include "util/own_data.h"
 
 #define MEMORY_DEFAULT_BYTES (UINT64_C(4) << 30)
@@ -64,22 +65,6 @@ void hs_symbol_worker_settle(const char *name, const struct hs_symbol_options *o
     set_limits(options);
 }
 
-/*
- * Closes all descriptors except the pipe, which becomes number 3: a worker must not keep the
- * program's descriptors open.
- */
-static int keep_only(int fd)
-{
-    if (fd != 3) {
-        if (dup2(fd, 3) < 0) {
-            return -errno;
-        }
-        fd = 3;
-    }
-    close_range(4, ~0U, 0);
-    return fd;
-}
-
 static int work_until_done(const struct hs_symbol_work *work, int fd)
 {
     for (;;) {
@@ -120,7 +105,9 @@ int hs_symbol_worker_start(const struct hs_symbol_work *work, pid_t *ret_pid, in
     }
     if (pid == 0) {
         hs_symbol_worker_settle("heapscope-names", work->options);
-        int fd = getppid() == parent ? keep_only(fds[1]) : -EPIPE;
+        int fd = getppid() == parent ? fds[1] : -EPIPE;
+        /* A worker must not keep the program's descriptors open. */
+        hs_target_files_close_others(work->options ? work->options->target_files : NULL, 3, &fd, 1);
         _exit(fd >= 0 && work_until_done(work, fd) == 0 ? 0 : 1);
     }
     close(fds[1]);

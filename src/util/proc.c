@@ -122,14 +122,15 @@ static void take_ids(struct hs_proc_text *c, struct hs_proc_ids *ret_ids)
 }
 
 /* The line holds the process's number in each namespace, ours first. */
-static uint32_t take_ns_depth(struct hs_proc_text *c)
+static void take_ns_pids(struct hs_proc_text *c, struct hs_proc_status *status)
 {
-    uint64_t pid;
+    uint64_t pid = 0;
     uint32_t count = 0;
     while (hs_proc_text_take_number(c, &pid)) {
         count++;
     }
-    return count > 0 ? count - 1 : 0;
+    status->pid_ns_depth = count > 0 ? count - 1 : 0;
+    status->own_pid = (uint32_t)pid;
 }
 
 /* Reads the lines that hold more than one decimal number. */
@@ -149,7 +150,7 @@ static bool take_special_line(struct hs_proc_text *line, struct hs_proc_status *
     } else if (hs_proc_text_take_key(line, "Gid")) {
         take_ids(line, &status->gid);
     } else if (hs_proc_text_take_key(line, "NSpid")) {
-        status->pid_ns_depth = take_ns_depth(line);
+        take_ns_pids(line, status);
     } else {
         return false;
     }

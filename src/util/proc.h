@@ -68,6 +68,7 @@ struct hs_proc_status {
     uint64_t cap_permitted_mask, cap_effective_mask; /* bit CAP_x */
     uint32_t seccomp_mode;                           /* 0 none, 1 strict, 2 filtered */
     uint32_t pid_ns_depth; /* number of pid namespaces between ours and its own; 0: it is in ours */
+    uint32_t own_pid;      /* its number in its own pid namespace; 0: unknown */
 };
 
 /* Parses /proc/PID/stat. Returns 0 or -EINVAL. */

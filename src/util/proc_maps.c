@@ -6,6 +6,7 @@
 #include "util/proc_maps.h"
 
 #include <string.h>
+#include <sys/sysmacros.h>
 
 #define DELETED " (deleted)"
 #define NEWLINE "\\012"
@@ -70,6 +71,7 @@ static bool parse_line(const char *at, const char *end, struct hs_proc_map *map)
         !take_inode(&at, end, &map->inode) || map->start_va >= map->end_va) {
         return false;
     }
+    map->dev = makedev((unsigned)major, (unsigned)minor);
     while (at < end && *at == ' ') {
         at++;
     }

@@ -22,6 +22,7 @@
 struct hs_proc_map {
     uint64_t start_va, end_va;
     uint64_t file_off;
+    uint64_t dev;   /* of the file, as st_dev of stat(2) */
     uint64_t inode; /* 0: no file */
     bool is_readable, is_writable, is_executable, is_shared;
     bool is_deleted;  /* the file was deleted; path is its former name */

@@ -139,6 +139,7 @@ static void test_status_reads_rights(void **state)
     assert_int_equal(status.uid.saved, 3);
     assert_int_equal(status.gid.saved, 7);
     assert_int_equal(status.pid_ns_depth, 1);
+    assert_int_equal(status.own_pid, 1);
     assert_int_equal(status.cap_permitted_mask, 0x1ffffffffff);
     assert_int_equal(status.cap_effective_mask, 0x80000);
     assert_int_equal(status.seccomp_mode, 2);

@@ -17,9 +17,11 @@
 #include "profile/read/load.h"
 #include "session/trace_names.h"
 #include "symbol/cache_folder.h"
+#include "symbol/target_files.h"
 #include "trace/trace_writer.h"
 #include "util/buf.h"
 #include "util/outfile.h"
+#include "util/proc.h"
 #include "view/pprof.h"
 
 static bool has_end(const char *name, const char *end)
@@ -56,6 +58,18 @@ static int add_to_buf(void *ctx, const void *data, size_t bytes)
     return out->err;
 }
 
+/* The processes still run, mostly. */
+static void look_at_processes(const struct hs_profile *profile, struct hs_target_files **files)
+{
+    struct hs_proc_status status;
+    for (uint32_t i = 0; i < profile->process_count; i++) {
+        pid_t pid = (pid_t)profile->processes[i].pid;
+        if (pid > 0 && hs_proc_read_status(pid, &status) == 0) {
+            hs_target_files_look(files, pid, status.uid.effective, true);
+        }
+    }
+}
+
 /* Writes the trace as it came, followed by names. */
 static int write_trace(const struct hs_snapshot_output *output, const struct hs_profile *profile,
                        struct hs_buf *out)
@@ -63,6 +77,7 @@ static int write_trace(const struct hs_snapshot_output *output, const struct hs_
     const struct hs_trace_writer_config config = { .sink = add_to_buf, .sink_ctx = out };
     struct hs_symbol_wanted wanted = { 0 };
     struct hs_trace_writer *writer = NULL;
+    struct hs_target_files *files = NULL;
     bool is_interrupted = false;
     hs_buf_add(out, output->trace, output->trace_bytes);
     if (!output->is_symbolizing) {
@@ -73,13 +88,15 @@ static int write_trace(const struct hs_snapshot_output *output, const struct hs_
         r = hs_profile_wanted(profile, &wanted);
     }
     if (r == 0) {
-        r = hs_trace_names_append(writer, &wanted, NULL, &is_interrupted);
+        look_at_processes(profile, &files);
+        r = hs_trace_names_append(writer, &wanted, files, NULL, &is_interrupted);
     }
     if (r == 0) {
         r = hs_trace_writer_finish(writer);
     }
     hs_trace_writer_free(writer);
     hs_symbol_wanted_deinit(&wanted);
+    hs_target_files_free(files);
     return r;
 }
 
