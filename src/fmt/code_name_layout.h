@@ -20,6 +20,14 @@ enum hs_code_language {
     HS_LANGUAGE_N,
 };
 
+/* What is known of the Python interpreter in the process. */
+enum hs_python_state {
+    HS_PYTHON_STATE_NONE,    /* none was found */
+    HS_PYTHON_STATE_READ,    /* its frames are read */
+    HS_PYTHON_STATE_UNKNOWN, /* its version is not known, or it hides what is needed */
+    HS_PYTHON_STATE_REFUSED, /* its frames are not as this version has them: none is shown */
+};
+
 /* The longest texts of a frame with a name of its own, with the NUL. */
 #define HS_CODE_FUNCTION_BYTES 512U
 #define HS_CODE_FILE_BYTES     4096U

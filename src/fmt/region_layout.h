@@ -102,8 +102,10 @@ enum hs_section_id {
     HS_SECTION_N,
 };
 
-#define HS_SECTION_N_V1 8
-#define HS_SECTION_N_V2 11
+#define HS_SECTION_N_V1          8
+#define HS_SECTION_N_V2          11
+#define HS_REGION_LATER_SECTIONS 8U
+_Static_assert(HS_SECTION_N <= HS_SECTION_N_V2 + HS_REGION_LATER_SECTIONS, "room in the header");
 
 /* Why a sample was lost or a stack cut short. Each of these counters reaches the user. */
 enum hs_loss {
@@ -146,6 +148,7 @@ enum hs_control_flag {
     /* Set by a collector: a session has left out heaps that the bound process records itself. */
     HS_CONTROL_PARTIAL = 1U << 4,
     HS_CONTROL_LIFETIMES = 1U << 5, /* LIFETIMES is written */
+    HS_CONTROL_NO_PYTHON_FRAMES = 1U << 20,
 };
 
 /* If a timed sample took longer than this, the thread was not running: the excess is not the
@@ -251,7 +254,10 @@ struct hs_region_header_v2 {
     /* In the target's memory: struct hs_own_ranges_v2; 0: none. This and what follows are not there
      * in older regions: header_bytes says how much is. */
     uint64_t own_ranges_va;
-    struct hs_section_v1 later_sections[HS_SECTION_N - HS_SECTION_N_V2]; /* from LIFETIMES on */
+    /* From LIFETIMES on, with room for more. */
+    struct hs_section_v1 later_sections[HS_REGION_LATER_SECTIONS];
+    uint32_t python_state;   /* enum hs_python_state */
+    uint32_t python_version; /* as PY_VERSION_HEX, the lower 16 bits 0; 0: unknown */
 };
 
 /* The heap of what the program maps itself. Its blocks are ranges of addresses. */

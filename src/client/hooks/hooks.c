@@ -37,6 +37,7 @@
 #include "client/hooks/record.h"
 #include "client/hooks/sampler.h"
 #include "client/host/real.h"
+#include "client/patch/python_interpreters.h"
 #include "client/patch/python_slots.h"
 #include "client/tables/filter.h"
 #include "client/tables/live.h"
@@ -354,7 +355,9 @@ HS_EXPORT int dlclose(void *handle)
 {
     hs_record_flush();
     hs_python_slots_before_unload();
+    hs_python_interpreters_before_unload();
     int err = hs_real.dlclose(handle);
+    hs_python_interpreters_after_unload();
     hs_python_slots_after_unload();
     hs_record_flush();
     return err;

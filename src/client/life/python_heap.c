@@ -6,6 +6,7 @@
 #include "client/life/lifecycle.h"
 #include "client/life/python_stash.h"
 #include "client/patch/loader_lock.h"
+#include "client/patch/python_interpreters.h"
 #include "client/patch/python_slots.h"
 #include "client/tables/heap_blocks.h"
 #include "client/tables/heaps.h"
@@ -114,6 +115,7 @@ bool hs_python_heap_maps(uint64_t pc, size_t len_bytes)
 
 void hs_python_heap_find(void)
 {
+    hs_python_interpreters_find();
     if (hs_python_slots_find && hs_python_slots_find()) {
         hs_python_heap_follow();
     }
@@ -143,6 +145,7 @@ void hs_python_heap_follow_fork(void)
         progress = PROGRESS_NONE; /* by a thread that does not exist here */
     }
     hs_python_stash_follow_fork();
+    hs_python_interpreters_follow_fork();
     if (hs_python_slots_follow_fork) {
         hs_python_slots_follow_fork();
     }

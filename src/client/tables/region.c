@@ -175,6 +175,8 @@ static void start_head(struct hs_region_control_v1 *control, struct hs_region_he
     header->sections[HS_SECTION_SCOPES].count = HS_SCOPE_OTHER + 1;
     header->sections[HS_SECTION_TYPES].count = HS_TYPE_OTHER + 1;
     hs_region_section(header, HS_SECTION_CODE_NAMES)->count = 1;
+    header->python_state = hs_region.python_state;
+    header->python_version = hs_region.python_version;
     control->heap_selection.other_interval_bytes = HS_INTERVAL_SAME;
     control->epoch = 2;
     control->magic = HS_REGION_MAGIC;
@@ -381,6 +383,16 @@ HS_COLD void *hs_region_extend(enum hs_section_id section, uint64_t id)
         }
     }
     return base + id * hs_section_elem_bytes(section);
+}
+
+void hs_region_note_python(uint32_t state, uint32_t version)
+{
+    hs_region.python_state = state;
+    hs_region.python_version = version;
+    if (hs_region.header) {
+        hs_region.header->python_state = state;
+        hs_region.header->python_version = version;
+    }
 }
 
 HS_COLD uint32_t hs_region_record_id_in_any(const struct hs_record_v1 *record)

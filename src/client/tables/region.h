@@ -49,8 +49,9 @@ struct hs_region {
     /* The settings of heaps in the last control page that hs_region_forget removed. */
     uint32_t old_flags;
     struct hs_heap_selection_v2 old_selection;
-    uint32_t session; /* the session that the region serves */
-    int64_t start_ms; /* the header's start time; births are counted from it */
+    uint32_t session;                      /* the session that the region serves */
+    uint32_t python_state, python_version; /* of the header */
+    int64_t start_ms;                      /* the header's start time; births are counted from it */
 };
 
 /* The region of this process. */
@@ -115,6 +116,10 @@ uint32_t hs_region_interval_idx(uint64_t interval_bytes);
 
 /* Sets the interval for all threads from now on; HS_INTERVAL_OFF: nothing is recorded. */
 void hs_region_set_interval(uint64_t interval_bytes);
+
+/* Writes in the header of this region and of those that follow what is known of Python:
+ * enum hs_python_state. */
+void hs_region_note_python(uint32_t state, uint32_t version);
 
 /* For assertions: is each section as long as its layout allows, does each have a current view, and
  * can its last element be read? There is a region, and no thread takes elements meanwhile. */

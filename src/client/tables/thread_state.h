@@ -21,6 +21,8 @@
 #include "unwind/replay.h"
 #include "unwind/walk.h"
 
+struct hs_python_cache;
+
 #define HS_RECORD_NONE UINT32_MAX
 #define HS_GAPS_AHEAD  32U
 
@@ -98,6 +100,8 @@ struct hs_thread {
     uint32_t alloc_number;                 /* of its latest recorded block of malloc's */
     const struct hs_record_v1 *last_birth; /* the record of that block; NULL: there is none */
     uint64_t last_left_bytes;              /* tls->left_bytes right after it */
+    /* thread/python_stack.c's; NULL: none of its samples had frames of Python */
+    struct hs_python_cache *python_cache;
 };
 
 _Static_assert(offsetof(struct hs_thread, replay) == 64 &&

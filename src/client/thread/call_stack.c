@@ -95,6 +95,7 @@ void hs_call_stack_clear(void)
     for (struct hs_thread *thread = hs_thread_first(); thread; thread = thread->next) {
         hs_thread_drop_replay(thread);
     }
+    hs_python_stack_clear();
 }
 
 void hs_call_stack_flush(void)

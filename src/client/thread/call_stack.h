@@ -4,7 +4,8 @@
  * Replay comes first (unwind/replay.h): an earlier walk whose stack words have not changed gives
  * the id at once. Otherwise the stack is walked (unwind/unwind.h), interned in the stack table
  * (tables/stacks.h), and kept for the next replay. The walk gets the id of each frame from
- * resolve() in call_stack.c.
+ * resolve() in call_stack.c. In a process with a Python interpreter, python_stack.h then puts the
+ * functions of Python into the stack.
  *
  * Threads   any, inside the guard (thread.h).
  * Fails     HS_ID_NONE: a table has no room.
@@ -15,6 +16,8 @@
 #include <stdint.h>
 
 #include "arch/regs.h"
+#include "client/patch/python_interpreters.h"
+#include "client/thread/python_stack.h"
 #include "client/thread/stackmem.h"
 #include "client/thread/thread.h"
 #include "rt/base.h"
@@ -67,6 +70,9 @@ static inline uint32_t hs_call_stack_find_ordinary(struct hs_thread *thread,
         thread->block->replay_count++;
     } else {
         id = hs_call_stack_find_slow(thread, regs, generation);
+    }
+    if (hs_unlikely(hs_python_interpreters_are_there())) {
+        id = hs_python_stack_add(thread, id);
     }
     hs_signal_fence();
     thread->is_replaying = false;

@@ -31,7 +31,8 @@
 /* Version 2 as it was at first. */
 #define HS_HEADER_V2_BYTES_MIN offsetof(struct hs_region_header_v2, own_ranges_va)
 /* Version 2 without the sections that came later, one after the other. */
-#define HS_HEADER_V2_RANGES_END offsetof(struct hs_region_header_v2, later_sections)
+#define HS_HEADER_V2_RANGES_END   offsetof(struct hs_region_header_v2, later_sections)
+#define HS_HEADER_V2_SECTIONS_END offsetof(struct hs_region_header_v2, python_state)
 _Static_assert(HS_HEADER_COMMON_BYTES == offsetof(struct hs_region_header_v1, sections), "common");
 
 /* Reads exactly `bytes`; a file that ends early is broken. */
@@ -166,13 +167,12 @@ static int read_newer_fields(const struct hs_region *region, struct hs_region_he
     if (header->version != HS_REGION_VERSION || header->header_bytes < HS_HEADER_V2_RANGES_END) {
         return 0;
     }
-    size_t later_bytes = header->header_bytes - HS_HEADER_V2_RANGES_END;
-    later_bytes =
-        later_bytes < sizeof(header->later_sections) ? later_bytes : sizeof(header->later_sections);
-    later_bytes -= later_bytes % sizeof(header->later_sections[0]);
-    int r =
-        read_at(region->fd, HS_REGION_HEADER_OFF + HS_HEADER_V2_BYTES_MIN, &header->own_ranges_va,
-                HS_HEADER_V2_RANGES_END - HS_HEADER_V2_BYTES_MIN + later_bytes);
+    size_t end = header->header_bytes < sizeof(*header) ? header->header_bytes : sizeof(*header);
+    if (end < HS_HEADER_V2_SECTIONS_END) {
+        end -= (end - HS_HEADER_V2_RANGES_END) % sizeof(header->later_sections[0]);
+    }
+    int r = read_at(region->fd, HS_REGION_HEADER_OFF + HS_HEADER_V2_BYTES_MIN,
+                    &header->own_ranges_va, end - HS_HEADER_V2_BYTES_MIN);
     for (unsigned id = HS_SECTION_N_V2; id < HS_SECTION_N; id++) {
         struct hs_section_v1 *section = hs_region_section(header, id);
         if (section->max_count == 0) {
