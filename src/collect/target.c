@@ -114,11 +114,10 @@ bool hs_target_is_prelude(const struct hs_target *target, const struct hs_target
            next->region.header.start_mono_ns < header->start_mono_ns + HS_PRELUDE_NS;
 }
 
-/* Only of a target that a session records. */
 static void look_at_tables(struct hs_target *target, uint64_t now_ns)
 {
     struct hs_target_process *process = &target->process;
-    if (target->session.owner && !target->state.is_dormant &&
+    if (!process->has_ended &&
         hs_module_tables_look(&target->tables, &target->region, process->pid) &&
         process->look_next_ns > now_ns + TABLES_LOOK_NS) {
         process->look_next_ns = now_ns + TABLES_LOOK_NS;
@@ -131,7 +130,9 @@ void hs_target_look(struct hs_target *target, uint64_t now_ns)
         hs_region_control_set_clock(&target->region, now_ns);
         hs_target_process_look(&target->process, target->region.header.forked_from_pid != 0,
                                target->state.is_dormant, now_ns);
-        look_at_tables(target, now_ns);
+        if (target->session.owner && !target->state.is_dormant) {
+            look_at_tables(target, now_ns);
+        }
     }
 }
 
@@ -191,6 +192,7 @@ int hs_target_begin_session(struct hs_target *target, const struct hs_target_set
     if (state->session_start_ns != 0 || !target->region.header.is_from_startup) {
         state->rss_start_bytes = target->process.rss_bytes;
     }
+    look_at_tables(target, now_ns);
     make_page(setting, &heaps);
     bool is_same =
         was_bytes == interval_bytes && hs_region_control_has_heaps(&target->region, &heaps);
@@ -415,7 +417,7 @@ static void describe_selection(const struct hs_heap_selection *heaps, struct hs_
 }
 
 /* Adds what is not in the region. Frees the snapshot if it fails. */
-static int complete(const struct hs_target *target, struct hs_snapshot *snap,
+static int complete(struct hs_target *target, struct hs_snapshot *snap,
                     struct hs_snapshot **ret_snapshot)
 {
     const struct hs_target_budget *budget = &target->session.budget;
@@ -428,6 +430,7 @@ static int complete(const struct hs_target *target, struct hs_snapshot *snap,
     limit_to_session(&target->state, budget, snap);
     describe_selection(target->region.heaps, snap);
     tell_widest_interval(target, snap);
+    hs_module_tables_describe(&target->tables, &target->region, snap);
     snap->is_without_types = target->session.is_without_types;
     snap->is_from_startup &= !target->state.is_late;
     snap->rss_start_bytes = target->state.rss_start_bytes;

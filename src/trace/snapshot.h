@@ -61,6 +61,11 @@ struct hs_snap_module {
      * through them since the start. */
     uint32_t guessed_stack_count;
     double guessed_bytes, guessed_allocs;
+    /* The same of stacks that end in this module and should go on. */
+    uint32_t cut_stack_count;
+    double cut_bytes, cut_allocs, cut_live_bytes;
+    uint8_t unwind_reason; /* enum hs_unwind_reason: why they end */
+    bool has_unwind_table; /* the client uses one that it was given */
 };
 
 struct hs_snap_frame {

@@ -13,9 +13,8 @@ enum hs_unwind_reason {
     HS_UNWIND_REASON_TOO_LARGE,   /* larger than what is read, or than the room in the region */
     HS_UNWIND_REASON_UNREADABLE,  /* its file is gone, is another one now, or may not be read */
     HS_UNWIND_REASON_BROKEN,      /* what a file has makes no sense */
-    HS_UNWIND_REASON_SLOW,        /* reading the files took too long, or failed */
-    HS_UNWIND_REASON_LATE,        /* there is a table now; these stacks are from before */
-    HS_UNWIND_REASON_PART,        /* the table does not cover all of its code */
+    HS_UNWIND_REASON_SLOW,        /* reading the files took too long, or could not be begun */
+    HS_UNWIND_REASON_LATE,        /* there is a table now; these stacks are from before, mostly */
     HS_UNWIND_REASON_JIT,         /* code that was generated at run time, which has no file */
     HS_UNWIND_REASON_N,
 };

@@ -5,6 +5,7 @@
  * See       writer_state.h, proto/heapscope.proto
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,6 +41,7 @@ struct head {
     uint64_t lost_bytes[HS_LOSS_N], lost_alloc_fx[HS_LOSS_N];
     uint64_t stack_end_bytes[HS_STACK_END_N], stack_end_alloc_fx[HS_STACK_END_N];
     Hs__Pb__HsGuessed guessed[32], *guessed_pointers[32];
+    Hs__Pb__HsCut cut[32], *cut_pointers[32];
     struct hs_heap_packets heaps;
     struct hs_ledger_packets ledgers;
 };
@@ -192,6 +194,45 @@ static void fill_guesses(struct head *head, const struct hs_snapshot *snap, Hs__
     out->guessed = head->guessed_pointers;
 }
 
+/* The next module after those with more allocated bytes than `below`, or the same and a lower
+ * index than `from`; UINT32_MAX: there is none. */
+static uint32_t next_cut(const struct hs_snapshot *snap, double below, uint32_t from)
+{
+    uint32_t most = UINT32_MAX;
+    for (uint32_t i = 0; i < snap->module_count; i++) {
+        const struct hs_snap_module *module = &snap->modules[i];
+        bool is_left = module->cut_bytes < below || (module->cut_bytes == below && i >= from);
+        if (module->cut_stack_count > 0 && is_left &&
+            (most == UINT32_MAX || module->cut_bytes > snap->modules[most].cut_bytes)) {
+            most = i;
+        }
+    }
+    return most;
+}
+
+static void fill_cuts(struct head *head, const struct hs_snapshot *snap, Hs__Pb__HsDump *out)
+{
+    size_t count = 0;
+    for (uint32_t i = next_cut(snap, INFINITY, 0);
+         i != UINT32_MAX && count < HS_COUNT_OF(head->cut);
+         i = next_cut(snap, snap->modules[i].cut_bytes, i + 1)) {
+        const struct hs_snap_module *module = &snap->modules[i];
+        Hs__Pb__HsCut *cut = &head->cut[count];
+        hs__pb__hs_cut__init(cut);
+        cut->module = module->path;
+        cut->has_reason = cut->has_stack_count = cut->has_bytes = cut->has_alloc_fx =
+            cut->has_live_bytes = true;
+        cut->reason = module->unwind_reason;
+        cut->stack_count = module->cut_stack_count;
+        cut->bytes = hs_writer_round(module->cut_bytes);
+        cut->alloc_fx = hs_writer_round(module->cut_allocs * (double)(1U << HS_COUNT_SHIFT));
+        cut->live_bytes = hs_writer_round(module->cut_live_bytes);
+        head->cut_pointers[count++] = cut;
+    }
+    out->n_cut = count;
+    out->cut = head->cut_pointers;
+}
+
 static void fill_counters(struct head *head, const struct hs_snapshot *snap, Hs__Pb__HsDump *out)
 {
     HS_SET_FIELD(out, sample_count, snap->sample_count);
@@ -222,6 +263,7 @@ static void fill_counters(struct head *head, const struct hs_snapshot *snap, Hs_
     out->stack_end_count = (uint64_t *)(uintptr_t)snap->stack_end_count;
     fill_weights(head, snap, out);
     fill_guesses(head, snap, out);
+    fill_cuts(head, snap, out);
 }
 
 static int fill_changes(struct head *head, const struct hs_snapshot *snap, Hs__Pb__HsDump *out)

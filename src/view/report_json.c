@@ -309,6 +309,7 @@ int hs_report_write_json(struct hs_report *report)
     hs_report_json_counters(report, &json, HS_PROFILE_NO_PROCESS, s->start_ns);
     hs_report_json_refused(report, &json);
     write_losses(report, &json);
+    hs_report_json_cut_modules(report, &json);
     if (err < 0) {
         return err;
     }

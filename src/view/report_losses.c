@@ -12,6 +12,8 @@
 
 /* Width that the table of all counters needs. */
 #define HEALTH_COLUMNS 140
+/* Of the modules in which stacks end. */
+#define CUT_MODULES_SHOWN 3
 
 static void add_loss(struct hs_profile_loss *sum, const struct hs_profile_loss *more)
 {
@@ -222,6 +224,7 @@ void hs_report_write_losses(struct hs_report *report)
         write_small_losses(report, sums, count);
     }
     free(sums);
+    hs_report_write_cut_modules(report, CUT_MODULES_SHOWN);
 }
 
 /* Writes what the recorder did, summed over the processes. */
@@ -373,5 +376,6 @@ void hs_report_write_health(struct hs_report *report)
                                              .has_titles = true });
     hs_table_deinit(&table);
     free(sums);
+    hs_report_write_cut_modules(report, UINT32_MAX);
     write_work(report);
 }

@@ -62,6 +62,10 @@ void hs_report_write_heaps(struct hs_report *report);
  */
 int hs_report_json_heaps(const struct hs_selection *selection, struct hs_json *json);
 
+/* report_cut_modules.c: in which modules stacks end that should go on; at most `max` of them */
+void hs_report_write_cut_modules(struct hs_report *report, uint32_t max);
+void hs_report_json_cut_modules(struct hs_report *report, struct hs_json *json);
+
 /* report_losses.c: losses that make figures wrong or uncertain */
 void hs_report_write_losses(struct hs_report *report);
 /*

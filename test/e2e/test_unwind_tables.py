@@ -149,3 +149,64 @@ def test_sessions_and_a_killed_daemon(daemon, heapscope, tmp_path):
     running.process.communicate("end\n", timeout=PATIENCE_S)
     file = daemon.stop(second).file
     assert_whole(stacks_of(heapscope, file, env))
+
+
+def cut_in(report, file, name):
+    """What the report says of the stacks that end in the module of this name."""
+    return [cut for cut in report(file)["cut_modules"] if cut["module"].endswith("/" + name)]
+
+
+def test_nothing_is_named(recorded, heapscope, report, tmp_path):
+    """Stacks end in a library that has no information of any kind, and the report says in which, how much, why, and what helps."""
+    program, env = make_program(tmp_path / "with", "nothing")
+    run = recorded([program], env)
+    run.end()
+    [cut] = cut_in(report, run.file, "libthrough.so")
+    stacks = stacks_of(heapscope, run.file, env)
+    assert cut["reason"] == "absent" and "-fasynchronous-unwind-tables" in cut["remedy"]
+    assert cut["alloc_bytes"] == sum(count for stack, count in stacks.items() if stack[0].startswith("ERROR")) >= WORK_BYTES
+    assert not through_second(stacks)
+    text = " ".join(heapscope("report", run.file).stdout.split())
+    assert "Stacks end in libthrough.so (" in text and "neither it nor a debug file has unwind information" in text
+    assert " ".join(heapscope("report", "--health", run.file).stdout.split()).count("Stacks end in libthrough.so (") == 1
+
+
+def test_debug_file_of_another_build_is_refused(recorded, heapscope, report, tmp_path):
+    """Its addresses would lead to wrong frames."""
+    program, env = make_program(tmp_path / "with", "debuglink")
+    other = Module(tmp_path / "other", "libthrough.so", "debuglink", ["-O0", "-rdynamic", "-DLIBRARY", "-shared", "-fPIC"])
+    debug = ".debug/libthrough.so.debug"
+    (other.folder / debug).replace(program.parent / debug)
+    run = recorded([program], env)
+    run.end()
+    [cut] = cut_in(report, run.file, "libthrough.so")
+    assert cut["reason"] == "other_build", cut
+    assert not through_second(stacks_of(heapscope, run.file, env))
+
+
+def test_deleted_file_is_not_read(attach, report, tmp_path):
+    """Another file has the library's name by the time heapscope looks. Its information would lead to wrong frames."""
+    program, env = make_program(tmp_path / "with", "debug_frame")
+    process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=clean_env())
+    assert process.stdout.readline() == "allocating\n"
+    library = tmp_path / "with" / "libthrough.so"
+    library.unlink()
+    Module(tmp_path / "with", library.name, "debug_frame", ["-O0", "-DLIBRARY", "-shared", "-fPIC"])
+    attached = attach(process.pid, env=env)
+    process.communicate("end\n", timeout=PATIENCE_S)
+    assert attached.wait() == 0, attached.said
+    [cut] = [cut for cut in report(attached.file)["cut_modules"] if "libthrough.so" in cut["module"]]
+    assert cut["reason"] == "unreadable", cut
+
+
+def test_late_tables_are_told(recorded, heapscope, report, tmp_path):
+    """The stacks from before heapscope had read the file are named, too."""
+    program, env = make_program(tmp_path / "with", "debug_frame")
+    run = recorded([program], env)
+    run.wait_for_tables()
+    run.end()
+    stacks = stacks_of(heapscope, run.file, env)
+    early_bytes = sum(count for stack, count in stacks.items() if stack[0].startswith("ERROR"))
+    cuts = cut_in(report, run.file, "libthrough.so")
+    assert sum(cut["alloc_bytes"] for cut in cuts) == early_bytes
+    assert all(cut["reason"] == "late" for cut in cuts)

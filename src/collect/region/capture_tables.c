@@ -67,6 +67,7 @@ static int copy_module(const struct hs_region *region, const struct hs_module_v1
     ret_module->exec_sva = from->exec_sva;
     ret_module->exec_bytes = from->exec_bytes;
     ret_module->unload_ns = from->unload_ns;
+    ret_module->has_unwind_table = from->table_source != 0;
     return 0;
 }
 
@@ -300,6 +301,34 @@ static struct hs_snap_module *guessed_module(const struct hs_snapshot *snap,
                : NULL;
 }
 
+/* The module in which a stack ends that should go on, or in which a frame pointer was followed that
+ * led there. NULL: the stack is whole, or it ends in no module. */
+static struct hs_snap_module *cutting_module(const struct hs_snapshot *snap,
+                                             const struct hs_snap_stack *stack)
+{
+    if (stack->end == HS_STACK_END || stack->end == HS_STACK_END_TOO_DEEP) {
+        return NULL;
+    }
+    struct hs_snap_module *guessed = guessed_module(snap, stack);
+    for (uint32_t i = guessed ? 0 : stack->frame_count; i > 0; i--) {
+        const struct hs_snap_frame *frame = &snap->frames[stack->frame_ids[i - 1]];
+        if (!(frame->flags & HS_FRAME_MARKER)) {
+            return &snap->modules[frame->module_id];
+        }
+    }
+    return guessed;
+}
+
+static void weigh_cut(struct hs_snap_module *module, const struct hs_snap_stack *stack)
+{
+    if (module && stack->alloc.count > 0) {
+        module->cut_stack_count++;
+        module->cut_bytes += stack->alloc.bytes;
+        module->cut_allocs += stack->alloc.count;
+        module->cut_live_bytes += stack->live.bytes;
+    }
+}
+
 /* Sums up the allocations of stacks that end early, or that followed frame pointers; each stack
  * says which it is. */
 static void weigh_stack_ends(struct hs_snapshot *snap)
@@ -308,6 +337,7 @@ static void weigh_stack_ends(struct hs_snapshot *snap)
         const struct hs_snap_stack *stack = &snap->stacks[i];
         snap->stack_end_bytes[stack->end] += stack->alloc.bytes;
         snap->stack_end_allocs[stack->end] += stack->alloc.count;
+        weigh_cut(cutting_module(snap, stack), stack);
         struct hs_snap_module *module = guessed_module(snap, stack);
         if (module && stack->alloc.count > 0) {
             module->guessed_stack_count++;

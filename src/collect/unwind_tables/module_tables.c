@@ -23,6 +23,8 @@
 /* Further modules get no tables. */
 #define MODULES_MAX 4096U
 #define PAGE_MASK   UINT64_C(4095)
+/* A worker mostly needs some milliseconds. */
+#define DESCRIBE_WAIT_NS UINT64_C(100000000)
 
 static void forget_worker(struct hs_module_tables *tables)
 {
@@ -271,14 +273,38 @@ bool hs_module_tables_look(struct hs_module_tables *tables, struct hs_region *re
     return tables->requests != NULL;
 }
 
-const struct hs_looked_module *hs_module_tables_find(const struct hs_module_tables *tables,
-                                                     uint64_t bias_va, uint64_t exec_sva)
+/* --- what to say ------------------------------------------------------------------------------ */
+
+/* What is known of a module; NULL: nothing. */
+static const struct hs_looked_module *find(const struct hs_module_tables *tables,
+                                           const struct hs_snap_module *like)
 {
     for (size_t i = tables->count; i > 0; i--) {
         const struct hs_looked_module *module = &tables->modules[i - 1];
-        if (module->bias_va == bias_va && module->exec_sva == exec_sva) {
+        bool is_it = module->exec_bytes != 0
+                         ? module->bias_va == like->bias_va && module->exec_sva == like->exec_sva
+                         : module->start_va >= like->start_va && module->start_va < like->end_va;
+        if (is_it) {
             return module;
         }
     }
     return NULL;
+}
+
+void hs_module_tables_describe(struct hs_module_tables *tables, struct hs_region *region,
+                               struct hs_snapshot *snap)
+{
+    hs_module_tables_wait(tables, region, DESCRIBE_WAIT_NS);
+    for (uint32_t i = 0; i < snap->module_count; i++) {
+        struct hs_snap_module *module = &snap->modules[i];
+        const struct hs_looked_module *looked =
+            module->kind == HS_MODULE_ELF ? find(tables, module) : NULL;
+        enum hs_unwind_reason reason = looked ? looked->reason : HS_UNWIND_REASON_NONE;
+        if (module->kind == HS_MODULE_ANON) {
+            reason = HS_UNWIND_REASON_JIT;
+        } else if (module->has_unwind_table || (looked && looked->source != 0)) {
+            reason = HS_UNWIND_REASON_LATE;
+        }
+        module->unwind_reason = (uint8_t)reason;
+    }
 }

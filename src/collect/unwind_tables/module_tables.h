@@ -23,6 +23,7 @@
 
 #include "collect/region/region_reader.h"
 #include "collect/unwind_tables/table_worker.h"
+#include "trace/snapshot.h"
 
 /* A module that was looked at. */
 struct hs_looked_module {
@@ -71,6 +72,7 @@ void hs_module_tables_wait(struct hs_module_tables *tables, struct hs_region *re
  * soon, tables are being made. */
 bool hs_module_tables_look(struct hs_module_tables *tables, struct hs_region *region, pid_t pid);
 
-/* What is known of a module of the process; NULL: nothing. */
-const struct hs_looked_module *hs_module_tables_find(const struct hs_module_tables *tables,
-                                                     uint64_t bias_va, uint64_t exec_sva);
+/* Says of each module of a snapshot of the process why stacks end in it. If tables are being made,
+ * waits a moment for the result. */
+void hs_module_tables_describe(struct hs_module_tables *tables, struct hs_region *region,
+                               struct hs_snapshot *snap);

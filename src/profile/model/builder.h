@@ -157,6 +157,8 @@ void hs_builder_thread(struct hs_builder *builder, const struct hs_profile_threa
  * dropped. */
 #define HS_ASKED_HEAPS_MAX 256U
 void hs_builder_asked_heap(struct hs_builder *builder, const char *name);
+/* Appends a module in which stacks of a process end. */
+void hs_builder_cut_module(struct hs_builder *builder, const struct hs_profile_cut_module *module);
 /* Appends a change of a process's interval. */
 void hs_builder_change(struct hs_builder *builder, const struct hs_profile_change *change);
 /* Appends the address of a module in a process. */

@@ -298,6 +298,15 @@ void hs_builder_thread(struct hs_builder *builder, const struct hs_profile_threa
     }
 }
 
+void hs_builder_cut_module(struct hs_builder *builder, const struct hs_profile_cut_module *module)
+{
+    struct hs_profile *p = builder->p;
+    if (hs_builder_grow(builder, &p->cut_modules, &builder->cut_module_capacity,
+                        (uint64_t)p->cut_module_count + 1, sizeof(p->cut_modules[0]))) {
+        p->cut_modules[p->cut_module_count++] = *module;
+    }
+}
+
 void hs_builder_place(struct hs_builder *builder, const struct hs_profile_place *place)
 {
     struct hs_profile *p = builder->p;

@@ -30,6 +30,7 @@ struct hs_builder {
     size_t mapped_stack_capacity, part_capacity, birth_capacity, lifetime_capacity, block_capacity;
     struct hs_intern scopes; /* (parent, name) */
     size_t scope_capacity;
+    size_t cut_module_capacity;
 };
 
 /*

@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "profile/model/amount.h"
+#include "profile/model/cut_modules.h"
 #include "rt/check.h"
 #include "trace/freed_sums.h"
 #include "trace/heap_parts.h"
@@ -455,6 +456,8 @@ struct hs_profile {
     uint32_t thread_count;
     struct hs_profile_loss *losses;
     uint32_t loss_count;
+    struct hs_profile_cut_module *cut_modules; /* by process */
+    uint32_t cut_module_count;
     struct hs_profile_change *changes; /* by process, then by time */
     uint32_t change_count;
     struct hs_profile_place *places; /* by process, then by module; only some traces have them */

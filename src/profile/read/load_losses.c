@@ -50,10 +50,28 @@ static void set_guesses(struct hs_load *load, struct hs_load_losses *losses,
     hs_buf_deinit(&text);
 }
 
+static void set_cuts(struct hs_load *load, struct hs_load_losses *losses,
+                     const Hs__Pb__HsDump *dump)
+{
+    losses->cut_count = 0;
+    for (size_t i = 0; i < dump->n_cut && losses->cut_count < HS_COUNT_OF(losses->cuts); i++) {
+        const Hs__Pb__HsCut *from = dump->cut[i];
+        losses->cuts[losses->cut_count++] = (struct hs_profile_cut_module){
+            .module = hs_builder_string(load->builder, from->module ? from->module : "?"),
+            .reason = (uint8_t)(from->reason < UINT8_MAX ? from->reason : UINT8_MAX),
+            .stack_count = from->stack_count,
+            .alloc_bytes = (double)from->bytes,
+            .alloc_count = (double)from->alloc_fx / (1U << HS_COUNT_SHIFT),
+            .live_bytes = (double)from->live_bytes,
+        };
+    }
+}
+
 void hs_load_losses_set(struct hs_load *load, struct hs_load_losses *losses,
                         const Hs__Pb__HsDump *dump, uint8_t refusal)
 {
     set_guesses(load, losses, dump);
+    set_cuts(load, losses, dump);
     set_counts(losses->lost_count, dump->lost_count, dump->n_lost_count);
     set_counts(losses->stack_end_count, dump->stack_end_count, dump->n_stack_end_count);
     set_weights(losses->lost, dump->lost_bytes, dump->n_lost_bytes, dump->lost_alloc_fx,
@@ -102,6 +120,11 @@ void hs_load_losses_add(struct hs_load *load, uint32_t process, const struct hs_
         text.text = hs_builder_text(load->builder, guess->text);
         hs_loss_add_weighed(load->builder, process, text, HS_LOSS_UNIT_STACKS, guess->stack_count,
                             guess->weight.bytes, guess->weight.alloc_count);
+    }
+    for (uint32_t i = 0; i < losses->cut_count; i++) {
+        struct hs_profile_cut_module cut = losses->cuts[i];
+        cut.process = process;
+        hs_builder_cut_module(load->builder, &cut);
     }
     hs_loss_add(load->builder, process, hs_loss_of_load(HS_LOAD_LOSS_BAD_ELEMENTS),
                 losses->bad_count);

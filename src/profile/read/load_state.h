@@ -159,6 +159,8 @@ struct hs_load_losses {
         struct hs_load_weight weight;
     } guesses[32];
     uint32_t guess_count;
+    struct hs_profile_cut_module cuts[32];
+    uint32_t cut_count;
 };
 
 /* Adds the places of a process's modules (load_places.c). */
