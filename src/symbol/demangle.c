@@ -41,7 +41,9 @@ bool hs_demangle(const char *name, char *out, size_t out_bytes)
         return false;
     }
     const int options = DMGL_PARAMS | DMGL_ANSI;
-    if (!rust_demangle_callback(name, options, take, &demangled)) {
+    /* Rust's legacy names end in a hash: 17h0123456789abcdef. Few names are worth the try. */
+    bool may_be_rust = name[1] != 'Z' || strstr(name, "17h");
+    if (!may_be_rust || !rust_demangle_callback(name, options, take, &demangled)) {
         demangled.bytes = 0;
         if (!cplus_demangle_v3_callback(name, options, take, &demangled)) {
             return false;

@@ -113,6 +113,17 @@ static size_t control_bytes(const char *text, size_t bytes)
                : 0;
 }
 
+/* True: eight bytes at once are printable ASCII, as those of nearly all names. */
+static bool are_printable(const char *text)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), high_bits = 0x80 * ones;
+    uint64_t word;
+    memcpy(&word, text, sizeof(word));
+    /* A byte below ' ' borrows; DEL becomes 0x80 by adding one; others have the high bit. */
+    uint64_t is_low = (word - ' ' * ones) & ~word, is_high = (word + ones) | word;
+    return ((is_low | is_high) & high_bits) == 0;
+}
+
 /* Interns text[0 .. bytes), which holds no NUL, with its control characters replaced. */
 static uint32_t intern(struct hs_symbol_builder *builder, const char *text, size_t bytes)
 {
@@ -120,6 +131,9 @@ static uint32_t intern(struct hs_symbol_builder *builder, const char *text, size
         bytes = STRING_MAX_BYTES;
     }
     size_t clean = 0;
+    while (bytes - clean >= sizeof(uint64_t) && are_printable(text + clean)) {
+        clean += sizeof(uint64_t);
+    }
     while (clean < bytes && control_bytes(text + clean, bytes - clean) == 0) {
         clean++;
     }
