@@ -136,7 +136,8 @@ static void release(struct hs_report *report)
 /* Where the memory went. The answer is of all stacks, the focus of some. */
 static int write_memory(struct hs_report *report)
 {
-    bool has_focus = report->options->focus_count > 0;
+    const struct hs_report_options *options = report->options;
+    bool has_focus = options->focus_count + options->from_count + options->hide_count > 0;
     hs_report_write_losses(report);
     if (has_focus) {
         hs_report_write_focus(report);

@@ -47,6 +47,9 @@ struct hs_report_options {
     /* The patterns by which stacks were kept (focus.h), to be named. */
     const char *const *focus;
     size_t focus_count;
+    /* Those by which they were changed (stack_filters.h). */
+    const char *const *from, *const *hide;
+    size_t from_count, hide_count;
     /* How parts are grouped: by, by_count. by_count 0: they are not shown. */
     struct hs_part_groups by;
     bool has_leaks;         /* JSON contains the leaks */

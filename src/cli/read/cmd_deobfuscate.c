@@ -1,6 +1,6 @@
 /*
- * heapscope deobfuscate: the original names of obfuscated Java code, as packets that can be appended
- * to the trace.
+ * heapscope deobfuscate: the original names of obfuscated Java code, as packets that can be
+ * appended to the trace.
  *
  * See       name_maps.h, docs/man/heapscope-deobfuscate.1
  */

@@ -19,6 +19,8 @@
 #include "cli/progress.h"
 #include "cli/read/compare.h"
 #include "cli/read/database_file.h"
+#include "cli/read/export_format.h"
+#include "cli/read/filter_options.h"
 #include "cli/read/profile_file.h"
 #include "cli/read/symbol_sources.h"
 #include "cli/read/tables_file.h"
@@ -39,44 +41,6 @@
 #include "view/speedscope.h"
 #include "view/svg.h"
 
-enum format {
-    FORMAT_PPROF,
-    FORMAT_FOLDED,
-    FORMAT_SPEEDSCOPE,
-    FORMAT_SVG,
-    FORMAT_MASSIF,
-    FORMAT_JSON,
-    FORMAT_SQLITE,
-    FORMAT_MEMORY_INFRA,
-    FORMAT_N,
-};
-
-static const char *const format_names[FORMAT_N] = {
-    [FORMAT_PPROF] = "pprof",           [FORMAT_FOLDED] = "folded",
-    [FORMAT_SPEEDSCOPE] = "speedscope", [FORMAT_SVG] = "svg",
-    [FORMAT_MASSIF] = "massif",         [FORMAT_JSON] = "json",
-    [FORMAT_SQLITE] = "sqlite",         [FORMAT_MEMORY_INFRA] = "memory-infra",
-};
-
-static const struct {
-    const char *end;
-    enum format format;
-} file_ends[] = {
-    { ".pb.gz", FORMAT_PPROF },
-    { ".pprof", FORMAT_PPROF },
-    { ".folded", FORMAT_FOLDED },
-    { ".collapsed", FORMAT_FOLDED },
-    { ".speedscope.json", FORMAT_SPEEDSCOPE },
-    { ".svg", FORMAT_SVG },
-    { ".massif", FORMAT_MASSIF },
-    { ".jsonl", FORMAT_JSON },
-    { ".ndjson", FORMAT_JSON },
-    { ".sqlite", FORMAT_SQLITE },
-    { ".db", FORMAT_SQLITE },
-    { ".memory-infra.json", FORMAT_MEMORY_INFRA },
-    { ".memory-infra.json.gz", FORMAT_MEMORY_INFRA },
-};
-
 struct export_args {
     unsigned format;
     unsigned view, stack_mode;
@@ -89,25 +53,9 @@ struct export_args {
     uint64_t pid;
     bool is_quiet;
     struct hs_opt_list heaps;
+    struct hs_filter_options filters;
     struct hs_heap_patterns heap_patterns;
 };
-
-static bool ends_in(const char *name, const char *end)
-{
-    size_t name_bytes = strlen(name), bytes = strlen(end);
-    return name_bytes > bytes && strcmp(name + name_bytes - bytes, end) == 0;
-}
-
-/* The format that a file's name implies; FORMAT_N: none. */
-static enum format format_of_name(const char *name)
-{
-    for (size_t i = 0; i < HS_COUNT_OF(file_ends); i++) {
-        if (ends_in(name, file_ends[i].end)) {
-            return file_ends[i].format;
-        }
-    }
-    return FORMAT_N;
-}
 
 static int write_memory_infra(const struct export_args *args, const struct hs_profile *profile,
                               const struct hs_select_spec *select, enum hs_view view,
@@ -116,7 +64,7 @@ static int write_memory_infra(const struct export_args *args, const struct hs_pr
     const struct hs_memory_infra_options options = {
         .view = view,
         .is_all_dumps = args->snapshot == NULL,
-        .is_compressed = ends_in(args->output, ".gz"),
+        .is_compressed = hs_export_name_ends_in(args->output, ".gz"),
         .other_below_bytes = (uint64_t)args->other_limits.bytes,
         .other_below_count = (uint64_t)args->other_limits.count,
     };
@@ -126,23 +74,23 @@ static int write_memory_infra(const struct export_args *args, const struct hs_pr
 static int write_format(const struct export_args *args, const struct hs_profile *profile,
                         const struct hs_select_spec *select, enum hs_view view, struct hs_buf *buf)
 {
-    switch ((enum format)args->format) {
-    case FORMAT_PPROF:
+    switch ((enum hs_export_format)args->format) {
+    case HS_EXPORT_PPROF:
         return hs_pprof_write(profile, select, &args->pprof, buf);
-    case FORMAT_FOLDED:
+    case HS_EXPORT_FOLDED:
         return hs_folded_write(profile, select, view, buf);
-    case FORMAT_SPEEDSCOPE:
+    case HS_EXPORT_SPEEDSCOPE:
         return hs_speedscope_write(profile, select, view, buf);
-    case FORMAT_SVG:
+    case HS_EXPORT_SVG:
         return hs_svg_write(profile, select, view, buf);
-    case FORMAT_MASSIF:
+    case HS_EXPORT_MASSIF:
         return hs_massif_write(profile, select, buf);
-    case FORMAT_JSON:
+    case HS_EXPORT_JSON:
         return hs_json_lines_write(profile, select, buf);
-    case FORMAT_MEMORY_INFRA:
+    case HS_EXPORT_MEMORY_INFRA:
         return write_memory_infra(args, profile, select, view, buf);
-    case FORMAT_SQLITE: /* not from a profile: export_database() */
-    case FORMAT_N:
+    case HS_EXPORT_SQLITE: /* not from a profile: export_database() */
+    case HS_EXPORT_N:
         break;
     }
     return -EINVAL;
@@ -151,13 +99,13 @@ static int write_format(const struct export_args *args, const struct hs_profile 
 /* True: the output does not consist of just the view that --view chose. */
 static bool has_all_views(unsigned format)
 {
-    return format == FORMAT_PPROF || format == FORMAT_MASSIF || format == FORMAT_JSON ||
-           format == FORMAT_SQLITE;
+    return format == HS_EXPORT_PPROF || format == HS_EXPORT_MASSIF || format == HS_EXPORT_JSON ||
+           format == HS_EXPORT_SQLITE;
 }
 
 static bool has_several_views(unsigned format)
 {
-    return has_all_views(format) || format == FORMAT_SPEEDSCOPE;
+    return has_all_views(format) || format == HS_EXPORT_SPEEDSCOPE;
 }
 
 static void say_done(const struct export_args *args, enum hs_view view, const char *reason,
@@ -234,7 +182,7 @@ static void say_heaps(const struct export_args *args, const struct hs_profile *p
 {
     struct hs_selection selection;
     struct hs_buf text = HS_BUF_INIT;
-    if (args->format == FORMAT_FOLDED && hs_select_dumps(profile, select, &selection) == 0) {
+    if (args->format == HS_EXPORT_FOLDED && hs_select_dumps(profile, select, &selection) == 0) {
         if (hs_heap_sums_describe(&selection, &text) > 1 && text.err == 0) {
             hs_message_info("%s", hs_buf_text(&text));
         }
@@ -261,7 +209,7 @@ static int merge_small(const char *path, const struct export_args *args, struct 
 static int check_pprof(const char *path, const struct export_args *args,
                        const struct hs_profile *profile, const struct hs_select_spec *select)
 {
-    int err = args->format == FORMAT_PPROF ? hs_pprof_check(profile, select, &args->pprof) : 0;
+    int err = args->format == HS_EXPORT_PPROF ? hs_pprof_check(profile, select, &args->pprof) : 0;
     if (err == -ENODATA && args->pprof.with_tags) {
         hs_message("%s does not list the blocks of the snapshot: record it with --blocks (run, "
                    "attach, start, snapshot), or use --labels thread,type",
@@ -283,7 +231,7 @@ static int run_export(const char *path, const struct export_args *args)
     int status = hs_profile_file_load_view(path, &select, (enum hs_view)args->view, &profile, &view,
                                            &reason);
     if (status == 0) {
-        if (args->format == FORMAT_MEMORY_INFRA && args->view == HS_VIEW_AUTO &&
+        if (args->format == HS_EXPORT_MEMORY_INFRA && args->view == HS_VIEW_AUTO &&
             view == HS_VIEW_PEAK) {
             view = HS_VIEW_SPACE; /* its dumps are of what is live at their times */
             reason = NULL;
@@ -296,6 +244,9 @@ static int run_export(const char *path, const struct export_args *args)
         }
         say_heaps(args, profile, &select);
         status = check_pprof(path, args, profile, &select);
+    }
+    if (status == 0) {
+        status = hs_filter_options_apply_aloud(path, profile, &args->filters, &select, view);
     }
     if (status == 0) {
         status = merge_small(path, args, profile, view);
@@ -318,21 +269,21 @@ static int export_difference(const struct hs_opts_spec *spec, const char *path,
         .top_count = UINT32_MAX,
         .is_telling = true,
     };
-    switch ((enum format)args->format) {
-    case FORMAT_PPROF:
+    switch ((enum hs_export_format)args->format) {
+    case HS_EXPORT_PPROF:
         compare.format = HS_COMPARE_PPROF;
         break;
-    case FORMAT_FOLDED:
+    case HS_EXPORT_FOLDED:
         compare.format = HS_COMPARE_FOLDED;
         break;
-    case FORMAT_SVG:
+    case HS_EXPORT_SVG:
         compare.format = HS_COMPARE_SVG;
         break;
     default:
         return hs_args_fail(spec,
                             "--base: %s has no negative values; use pprof, folded or svg, or "
                             "heapscope diff for a table, a tree or JSON",
-                            format_names[args->format]);
+                            hs_export_format_names[args->format]);
     }
     int status = hs_compare_fill_in(&compare, args->base, path, &select);
     status = status ? status : hs_compare_run(&compare);
@@ -361,7 +312,7 @@ static int export_all(const struct hs_opts_spec *spec, const char *path,
 
 static int read_other_below(const struct hs_opts_spec *spec, struct export_args *args)
 {
-    if (args->format == FORMAT_SQLITE) {
+    if (args->format == HS_EXPORT_SQLITE) {
         return hs_args_fail(spec, "--other-below: a database contains every stack; leave the "
                                   "option out, and add stacks up in SQL");
     }
@@ -388,9 +339,9 @@ static int read_pprof_options(const struct hs_opts_spec *spec, struct export_arg
         return hs_args_fail(spec, "--with-tags and --labels cannot be combined: blocks have the "
                                   "labels thread and type already");
     }
-    if (args->format != FORMAT_PPROF) {
+    if (args->format != HS_EXPORT_PPROF) {
         return hs_args_fail(spec, "%s: only pprof has labels, not %s", given,
-                            format_names[args->format]);
+                            hs_export_format_names[args->format]);
     }
     if (args->base || args->other_below) {
         return hs_args_fail(spec, "%s cannot be used together with %s", given,
@@ -406,10 +357,10 @@ static int read_pprof_options(const struct hs_opts_spec *spec, struct export_arg
 static int export_with(const struct hs_opts_spec *spec, const char *path, struct export_args *args)
 {
     hs_message_set_quiet(args->is_quiet);
-    if (args->format == FORMAT_N && args->output) {
-        args->format = format_of_name(args->output);
+    if (args->format == HS_EXPORT_N && args->output) {
+        args->format = hs_export_format_of_name(args->output);
     }
-    if (args->format == FORMAT_N) {
+    if (args->format == HS_EXPORT_N) {
         return hs_args_fail(spec,
                             "no format was given: --format pprof, folded, speedscope, svg, massif, "
                             "json, sqlite or memory-infra");
@@ -422,14 +373,19 @@ static int export_with(const struct hs_opts_spec *spec, const char *path, struct
     if (status != 0) {
         return status;
     }
-    if (strcmp(args->output, "-") == 0 && args->format == FORMAT_PPROF &&
+    if (strcmp(args->output, "-") == 0 && args->format == HS_EXPORT_PPROF &&
         isatty(STDOUT_FILENO) == 1) {
         return hs_args_fail(spec, "pprof is binary and would garble the terminal: use -o FILE");
+    }
+    const char *filter = hs_filter_options_given(&args->filters);
+    if (filter && (args->base || args->format == HS_EXPORT_SQLITE)) {
+        return hs_args_fail(spec, "%s cannot be combined with %s", filter,
+                            args->base ? "--base" : "the format sqlite: filter in SQL");
     }
     if (args->base) {
         return export_difference(spec, path, args);
     }
-    if (args->format == FORMAT_SQLITE) {
+    if (args->format == HS_EXPORT_SQLITE) {
         return export_all(spec, path, args);
     }
     return run_export(path, args);
@@ -437,9 +393,9 @@ static int export_with(const struct hs_opts_spec *spec, const char *path, struct
 
 int hs_cmd_export(int argc, char **argv)
 {
-    struct export_args args = { .format = FORMAT_N, .view = HS_VIEW_AUTO };
+    struct export_args args = { .format = HS_EXPORT_N, .view = HS_VIEW_AUTO };
     const struct hs_opt list[] = {
-        HS_OPT_CHOICE('f', "format", "FORMAT", &args.format, format_names,
+        HS_OPT_CHOICE('f', "format", "FORMAT", &args.format, hs_export_format_names,
                       "pprof, folded, speedscope, svg, massif, json, sqlite or memory-infra\n"
                       "(default: by the name of OUT)"),
         HS_OPT_STRING('o', "output", "OUT", &args.output,
@@ -456,6 +412,7 @@ int hs_cmd_export(int argc, char **argv)
         HS_OPT_LIST(0, "heap", "NAME", &args.heaps,
                     "write only these heaps: a glob or a list of them, such as 'pool,gpu*'; may\n"
                     "be given more than once (default: all primary heaps)"),
+        HS_FILTER_OPTIONS(&args.filters),
         HS_OPT_STRING(0, "base", "BASE", &args.base,
                       "subtract this profile, or BASE@N, its snapshot N, or BASE@NAME: pprof then\n"
                       "has negative values, folded two columns, and svg red and blue boxes"),
@@ -492,8 +449,10 @@ int hs_cmd_export(int argc, char **argv)
     int status = hs_args_parse(&spec, argc, argv, &result);
     if (status == HS_ARGS_GO_ON) {
         args.heap_patterns = (struct hs_heap_patterns){ args.heaps.items, args.heaps.count };
-        status = export_with(&spec, result.operands[0], &args);
+        status = hs_filter_options_parse(&spec, &args.filters);
+        status = status ? status : export_with(&spec, result.operands[0], &args);
     }
     hs_opt_list_deinit(&args.heaps);
+    hs_filter_options_deinit(&args.filters);
     return status;
 }

@@ -15,10 +15,10 @@
 #include "cli/message.h"
 #include "cli/output.h"
 #include "cli/read/compare.h"
+#include "cli/read/filter_options.h"
 #include "cli/read/parts_option.h"
 #include "cli/read/profile_file.h"
 #include "cli/read/symbol_sources.h"
-#include "profile/analyse/focus.h"
 #include "profile/analyse/leak_score.h"
 #include "profile/analyse/lifetime_sums.h"
 #include "profile/analyse/other_below.h"
@@ -43,8 +43,8 @@ struct report_args {
     uint64_t between_count; /* --temporary; UINT64_MAX: not given */
     uint64_t pid;
     uint64_t columns;
-    struct hs_opt_list heaps, focus_texts;
-    struct hs_focus focus;
+    struct hs_opt_list heaps;
+    struct hs_filter_options filters;
     struct hs_heap_patterns heap_patterns;
 };
 
@@ -72,33 +72,31 @@ static int parse_by(const struct hs_opts_spec *spec, const struct report_args *a
     return 0;
 }
 
-/* --focus: which stacks are shown. */
-static int parse_focus(const struct hs_opts_spec *spec, struct report_args *args,
-                       struct hs_report_options *options)
+/* --focus, --from, --hide: which stacks are shown, and what of them. */
+static int parse_filters(const struct hs_opts_spec *spec, struct report_args *args,
+                         struct hs_report_options *options)
 {
-    for (size_t i = 0; i < args->focus_texts.count; i++) {
-        struct hs_buf why = HS_BUF_INIT;
-        int err = hs_focus_add(&args->focus, args->focus_texts.items[i], &why);
-        int status =
-            err == 0 ? 0
-            : err == -E2BIG
-                ? hs_args_fail(spec, "--focus may be given %d times", HS_FOCUS_PATTERNS_MAX)
-                : hs_args_fail(spec, "--focus: '%s' is not a regular expression: %s",
-                               args->focus_texts.items[i], hs_buf_text(&why));
-        hs_buf_deinit(&why);
-        if (status != 0) {
-            return status;
-        }
+    struct hs_filter_options *filters = &args->filters;
+    const char *given = hs_filter_options_given(filters);
+    bool is_changed = filters->from.count + filters->hide.count > 0;
+    int status = hs_filter_options_parse(spec, filters);
+    if (status == 0 && given && (args->is_health || args->is_rss || args->base)) {
+        status = hs_args_fail(spec, "%s cannot be combined with %s", given,
+                              args->is_health ? "--health"
+                              : args->is_rss  ? "--rss"
+                                              : "--base");
     }
-    if (args->focus.count > 0 && (args->is_health || args->is_rss || args->base)) {
-        return hs_args_fail(spec, "--focus cannot be combined with %s",
-                            args->is_health ? "--health"
-                            : args->is_rss  ? "--rss"
-                                            : "--base");
+    if (status == 0 && is_changed && (args->is_leaks || args->has_lifetimes)) {
+        status = hs_args_fail(spec, "--from and --hide cannot be combined with %s",
+                              args->is_leaks ? "--leaks" : "--lifetimes");
     }
-    options->focus = args->focus_texts.items;
-    options->focus_count = args->focus_texts.count;
-    return 0;
+    options->focus = filters->focus.items;
+    options->focus_count = filters->focus.count;
+    options->from = filters->from.items;
+    options->from_count = filters->from.count;
+    options->hide = filters->hide.items;
+    options->hide_count = filters->hide.count;
+    return status;
 }
 
 /* Leaks and lifetimes are forms of their own, and are recorded by stack alone. */
@@ -239,7 +237,7 @@ static int fill_options(const struct hs_opts_spec *spec, struct report_args *arg
     status = status ? status : parse_by(spec, args, options);
     status = status ? status : parse_leaks(spec, args, options);
     status = status ? status : parse_lifetimes(spec, args, options);
-    return status ? status : parse_focus(spec, args, options);
+    return status ? status : parse_filters(spec, args, options);
 }
 
 struct output {
@@ -257,16 +255,6 @@ static int write_report(const struct hs_profile *profile, const struct hs_report
 {
     struct output output = { .profile = profile, .options = options };
     return hs_output_end("-", hs_output_write("-", fill_output, &output, NULL));
-}
-
-/* Keeps the stacks of --focus. 0, or the exit status, after a message. */
-static int keep_focus(const char *path, struct hs_profile *profile, const struct report_args *args)
-{
-    int err = args->focus.count > 0 ? hs_focus_apply(profile, &args->focus) : 0;
-    if (err != 0) {
-        hs_message("%s: %s", path, strerror(-err));
-    }
-    return err ? HS_EXIT_STATUS_FAILED : 0;
 }
 
 /* Are there lifetimes, and is known what --temporary asks for? */
@@ -312,7 +300,7 @@ static int run_report(const char *path, const struct report_args *args,
                    path);
         status = HS_EXIT_STATUS_FAILED;
     }
-    status = status ? status : keep_focus(path, profile, args);
+    status = status ? status : hs_filter_options_apply(path, profile, &args->filters);
     if (status == 0 && args->has_lifetimes) {
         status = check_lifetimes(path, profile, options);
     }
@@ -397,9 +385,6 @@ static const char help_snapshot[] =
 static const char help_heap[] =
     "show only these heaps: a glob or a list of them, such as 'pool,gpu*'; may\n"
     "be given more than once (default: all primary heaps)";
-static const char help_focus[] =
-    "show only stacks with a function that matches; may be given more than\n"
-    "once: each must match a function. Shares are of all memory";
 static const char help_base[] = "show what changed since this profile, or since BASE@N, its\n"
                                 "snapshot N, or BASE@NAME, as heapscope diff BASE FILE does";
 
@@ -442,7 +427,7 @@ int hs_cmd_report(int argc, char **argv)
         HS_OPT_FLAG(0, "leaks", &args.is_leaks,
                     "show the stacks whose blocks are not freed while new ones keep coming, how\n"
                     "fast they grow, and how sure that is"),
-        HS_OPT_LIST(0, "focus", "REGEX", &args.focus_texts, help_focus),
+        HS_FILTER_OPTIONS(&args.filters),
         HS_OPT_FLAG(0, "lifetimes", &args.has_lifetimes, help_lifetimes),
         HS_OPT_NUMBER(0, "temporary", "N", &args.between_count, 0, UINT32_MAX, help_temporary),
         HS_OPT_FLAG(0, "health", &args.is_health,
@@ -465,7 +450,6 @@ int hs_cmd_report(int argc, char **argv)
     };
     int status = parse_and_run(&spec, argc, argv, &args);
     hs_opt_list_deinit(&args.heaps);
-    hs_opt_list_deinit(&args.focus_texts);
-    hs_focus_deinit(&args.focus);
+    hs_filter_options_deinit(&args.filters);
     return status;
 }

@@ -12,6 +12,25 @@
 #include "rt/check.h"
 #include "util/buf.h"
 
+/* The number of the first character that the pattern cannot have: what comes before it is a pattern
+ * by itself. regcomp() does not tell it. */
+static size_t find_place(const char *pattern)
+{
+    size_t bytes = strlen(pattern);
+    char *prefix = strdup(pattern);
+    bool is_good = false;
+    for (; prefix && bytes > 0 && !is_good; bytes -= !is_good) {
+        regex_t regex;
+        prefix[bytes] = '\0';
+        is_good = regcomp(&regex, prefix, REG_EXTENDED | REG_NOSUB) == 0;
+        if (is_good) {
+            regfree(&regex);
+        }
+    }
+    free(prefix);
+    return bytes + 1;
+}
+
 int hs_focus_add(struct hs_focus *focus, const char *pattern, struct hs_buf *ret_why)
 {
     char why[200];
@@ -25,7 +44,7 @@ int hs_focus_add(struct hs_focus *focus, const char *pattern, struct hs_buf *ret
         return 0;
     }
     regerror(code, NULL, why, sizeof(why));
-    hs_buf_str(ret_why, why);
+    hs_buf_printf(ret_why, "%s, at character %zu", why, find_place(pattern));
     return code == REG_ESPACE ? -ENOMEM : -EINVAL;
 }
 
@@ -37,8 +56,7 @@ void hs_focus_deinit(struct hs_focus *focus)
     focus->count = 0;
 }
 
-/* Which patterns match a name: a bit for each. */
-static uint32_t match(const struct hs_focus *focus, const char *name)
+uint32_t hs_focus_match(const struct hs_focus *focus, const char *name)
 {
     uint32_t mask = 0;
     for (size_t i = 0; i < focus->count; i++) {
@@ -54,19 +72,19 @@ static int match_frame(const struct hs_profile *p, const struct hs_focus *focus,
     const char *name = hs_profile_string(p, frame->name);
     for (uint32_t i = 0; i < frame->line_count; i++) {
         name = hs_profile_string(p, p->lines[frame->line_first + i].function);
-        mask |= match(focus, name);
+        mask |= hs_focus_match(focus, name);
     }
     *ret_mask = mask;
     if (frame->line_count > 0) {
         return 0;
     }
     if (name[0] != '\0') {
-        *ret_mask = match(focus, name);
+        *ret_mask = hs_focus_match(focus, name);
         return 0;
     }
     struct hs_buf text = HS_BUF_INIT;
     hs_buf_printf(&text, "%s+0x%" PRIx64, hs_describe_module(p, frame->module), frame->rel_pc);
-    *ret_mask = match(focus, hs_buf_text(&text));
+    *ret_mask = hs_focus_match(focus, hs_buf_text(&text));
     int err = text.err;
     hs_buf_deinit(&text);
     return err;
@@ -88,31 +106,30 @@ static int match_nodes(const struct hs_profile *p, const struct hs_focus *focus,
     return err;
 }
 
-static uint32_t keep_samples(const uint32_t *masks, uint32_t all, struct hs_profile_sample *to,
+static uint32_t keep_samples(const bool *is_kept, struct hs_profile_sample *to,
                              const struct hs_profile_sample *from, uint32_t count)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count; i++) {
-        if (masks[from[i].node] == all) {
+        if (is_kept[from[i].node]) {
             to[kept++] = from[i];
         }
     }
     return kept;
 }
 
-static void keep(struct hs_profile *p, struct hs_profile_dump *dump, const uint32_t *masks,
-                 uint32_t all)
+void hs_focus_keep(struct hs_profile *p, struct hs_profile_dump *dump, const bool *is_kept)
 {
     if (dump->samples_n + dump->aside_n > 0) {
         struct hs_profile_sample *samples = &p->samples[dump->sample_first];
         const struct hs_profile_sample *aside = samples + dump->samples_n;
-        dump->samples_n = keep_samples(masks, all, samples, samples, dump->samples_n);
-        dump->aside_n = keep_samples(masks, all, samples + dump->samples_n, aside, dump->aside_n);
+        dump->samples_n = keep_samples(is_kept, samples, samples, dump->samples_n);
+        dump->aside_n = keep_samples(is_kept, samples + dump->samples_n, aside, dump->aside_n);
     }
     for (unsigned view = 0; view < HS_PART_VIEWS_ALL && dump->has_parts; view++) {
         uint32_t first = dump->part_first[view], kept = 0;
         for (uint32_t i = first; i < first + dump->parts_n[view]; i++) {
-            if (masks[p->parts[i].node] == all) {
+            if (is_kept[p->parts[i].node]) {
                 p->parts[first + kept++] = p->parts[i];
             }
         }
@@ -121,7 +138,7 @@ static void keep(struct hs_profile *p, struct hs_profile_dump *dump, const uint3
     struct hs_profile_block *blocks = p->blocks + (dump->has_blocks ? dump->block_first : 0);
     uint64_t kept_blocks = 0;
     for (uint64_t i = 0; dump->has_blocks && i < dump->blocks_n; i++) {
-        if (masks[blocks[i].node] == all) {
+        if (is_kept[blocks[i].node]) {
             blocks[kept_blocks++] = blocks[i];
         }
     }
@@ -132,11 +149,16 @@ int hs_focus_apply(struct hs_profile *profile, const struct hs_focus *focus)
 {
     uint32_t all = (uint32_t)((UINT64_C(1) << focus->count) - 1);
     uint32_t *masks = calloc(profile->node_count + 1u, sizeof(masks[0]));
-    int err = masks ? match_nodes(profile, focus, masks) : -ENOMEM;
+    bool *is_kept = calloc(profile->node_count + 1u, sizeof(is_kept[0]));
+    int err = masks && is_kept ? match_nodes(profile, focus, masks) : -ENOMEM;
+    for (uint32_t i = 0; i < profile->node_count && err == 0; i++) {
+        is_kept[i] = masks[i] == all;
+    }
     for (uint32_t i = 0; i < profile->dump_count && err == 0 && focus->count > 0; i++) {
-        keep(profile, &profile->dumps[i], masks, all);
+        hs_focus_keep(profile, &profile->dumps[i], is_kept);
     }
     HS_ASSERT_SLOW(hs_profile_is_valid(profile));
     free(masks);
+    free(is_kept);
     return err;
 }

@@ -14,7 +14,9 @@
 #pragma once
 
 #include <regex.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "profile/model/profile.h"
 
@@ -28,10 +30,16 @@ struct hs_focus {
 struct hs_buf;
 
 /* Adds an extended regular expression. 0; -E2BIG: there are HS_FOCUS_PATTERNS_MAX; -ENOMEM; -EINVAL
- * with the reason in *ret_why. */
+ * with the reason and the place in *ret_why. */
 int hs_focus_add(struct hs_focus *focus, const char *pattern, struct hs_buf *ret_why);
 /* Frees the patterns. */
 void hs_focus_deinit(struct hs_focus *focus);
+
+/* Which patterns match a name: a bit for each. */
+uint32_t hs_focus_match(const struct hs_focus *focus, const char *name);
+
+/* Removes from a dump what has a stack that is not kept. `is_kept` is by node. */
+void hs_focus_keep(struct hs_profile *p, struct hs_profile_dump *dump, const bool *is_kept);
 
 /* Removes all other stacks. Without patterns, none. */
 int hs_focus_apply(struct hs_profile *profile, const struct hs_focus *focus);

@@ -1,0 +1,47 @@
+/*
+ * The options --focus, --from and --hide: which stacks a command shows, and how much of them.
+ *
+ *     struct hs_filter_options filters = { 0 };
+ *     const struct hs_opt list[] = { ..., HS_FILTER_OPTIONS(&filters), ... };
+ *     int status = hs_filter_options_parse(&spec, &filters);
+ *     status = status ? status : hs_filter_options_apply(path, profile, &filters);
+ *     hs_filter_options_deinit(&filters);
+ *
+ * Threads   main thread only.
+ * Fails     functions with a status return 0, or the exit status after a message.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "profile/analyse/aggregate.h"
+#include "profile/analyse/select.h"
+#include "profile/analyse/stack_filters.h"
+#include "util/opts.h"
+
+struct hs_filter_options {
+    struct hs_opt_list focus, from, hide; /* as given */
+    struct hs_stack_filters filters;
+};
+
+/* The help of the options. */
+extern const char hs_filter_help_focus[], hs_filter_help_from[], hs_filter_help_hide[];
+
+#define HS_FILTER_OPTIONS(options)                                                                 \
+    HS_OPT_LIST(0, "focus", "REGEX", &(options)->focus, hs_filter_help_focus),                     \
+        HS_OPT_LIST(0, "from", "REGEX", &(options)->from, hs_filter_help_from),                    \
+        HS_OPT_LIST(0, "hide", "REGEX", &(options)->hide, hs_filter_help_hide)
+
+/* Reads the patterns. */
+int hs_filter_options_parse(const struct hs_opts_spec *spec, struct hs_filter_options *options);
+/* The first of the options that was given: "--focus"; NULL: none. */
+const char *hs_filter_options_given(const struct hs_filter_options *options);
+/* Filters the stacks of a profile. */
+int hs_filter_options_apply(const char *path, struct hs_profile *profile,
+                            const struct hs_filter_options *options);
+/* The same, and says which share of what the view shows is left. */
+int hs_filter_options_apply_aloud(const char *path, struct hs_profile *profile,
+                                  const struct hs_filter_options *options,
+                                  const struct hs_select_spec *select, enum hs_view view);
+/* Frees the lists and patterns. */
+void hs_filter_options_deinit(struct hs_filter_options *options);
