@@ -119,7 +119,7 @@ uint32_t hs_code_frame_intern(const struct hs_code_name_v2 *name)
     uint64_t found, id;
     want.hash = hash_name(name);
     if (hs_index_find(&name_index, (uint32_t)(want.hash >> 32), is_name, &want, &found)) {
-        id = found - 1;
+        id = (uint32_t)found - 1;
     } else {
         id = append(&want);
     }
