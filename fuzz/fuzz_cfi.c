@@ -46,7 +46,8 @@ static bool resolve(void *ctx, uint64_t pc, bool is_exact, struct hs_resolved *r
     if (pc < module.start_va || pc >= module.end_va) {
         return false;
     }
-    *ret_resolved = (struct hs_resolved){ in->flags & FLAG_JIT ? NULL : &module, (uint32_t)pc };
+    *ret_resolved =
+        (struct hs_resolved){ in->flags & FLAG_JIT ? NULL : &module, (uint32_t)pc, false };
     return true;
 }
 
@@ -97,7 +98,7 @@ static void walk(const struct input *in, const uint64_t *stack)
 {
     static struct hs_walk first, second;
     struct hs_rule_cache cache;
-    struct hs_unwinder unwinder = { &cache, resolve, (void *)(uintptr_t)in };
+    struct hs_unwinder unwinder = { &cache, resolve, (void *)(uintptr_t)in, NULL };
     struct hs_regs start = { .pc = CODE + in->pc_off,
                              .sp = STACK_VA,
                              .bp = reg(in, 0),

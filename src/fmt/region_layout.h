@@ -64,6 +64,7 @@
 #include <stdint.h>
 
 #include "fmt/code_name_layout.h"
+#include "fmt/java_layout.h"
 #include "fmt/lifetime_layout.h"
 #include "fmt/own_ranges_layout.h"
 #include "fmt/totals_layout.h"
@@ -258,6 +259,7 @@ struct hs_region_header_v2 {
     struct hs_section_v1 later_sections[HS_REGION_LATER_SECTIONS];
     uint32_t python_state;   /* enum hs_python_state */
     uint32_t python_version; /* as PY_VERSION_HEX, the lower 16 bits 0; 0: unknown */
+    struct hs_java_v2 java;
 };
 
 /* The heap of what the program maps itself. Its blocks are ranges of addresses. */

@@ -20,28 +20,37 @@ static bool resolve(const struct hs_walker *w, uint64_t pc, bool is_exact, struc
     return w->unwinder->resolve(w->unwinder->resolve_ctx, pc, is_exact, ret);
 }
 
-/* The cache's word for the current pc, which is made if it is missing. False: there is no code at
- * pc. */
-static bool find_word(struct hs_walker *w, uint64_t *ret_word)
+/* What there is at a pc. */
+enum code {
+    CODE_NONE,
+    CODE_RULE, /* code whose rule is cached */
+    CODE_VM,   /* code of a virtual machine, which has no rule */
+};
+
+/* The cache's word for the current pc, which is made if it is missing. */
+static enum code find_word(struct hs_walker *w, uint64_t *ret_word)
 {
     struct hs_rule_cache *cache = w->unwinder->cache;
     uint64_t key = hs_rule_cache_key(w->pc, w->is_exact, w->generation);
     uint32_t mask = hs_load_relaxed(&cache->mask);
     uint64_t word;
     if (!hs_rule_cache_find(cache->entries, mask, w->pc, key, &word)) {
-        struct hs_resolved resolved;
+        struct hs_resolved resolved = { .is_vm = false };
         if (!resolve(w, w->pc, w->is_exact, &resolved)) {
-            return false;
+            return CODE_NONE;
+        }
+        if (resolved.is_vm) {
+            return CODE_VM;
         }
         uint32_t rule = hs_rule_make(resolved.module, w->pc, w->is_exact);
         if (hs_rule_is_made_by_hand(rule) && !resolve(w, w->pc, true, &resolved)) {
-            return false;
+            return CODE_NONE;
         }
         word = (uint64_t)rule << 32 | resolved.user;
         hs_rule_cache_insert(cache, w->pc, key, word);
     }
     *ret_word = word;
-    return true;
+    return CODE_RULE;
 }
 
 static void emit(struct hs_walker *w, uint32_t user)
@@ -132,7 +141,7 @@ static bool skip_value(struct hs_walker *w)
     if (!step_frame_pointer(w)) {
         return false;
     }
-    if (!find_word(w, &word)) {
+    if (find_word(w, &word) == CODE_NONE) {
         return end(w, HS_UNWIND_NO_INFO);
     }
     w->walk->is_replayable = false; /* another time the same value may be the address of code */
@@ -206,7 +215,7 @@ static bool end_of_step(struct hs_walker *w, enum hs_frame_step why)
 
 static enum hs_frame_step step_module(struct hs_walker *w, struct hs_frame *frame)
 {
-    struct hs_resolved resolved;
+    struct hs_resolved resolved = { .is_vm = false };
     if (!resolve(w, frame->reg[HS_DWARF_RA], frame->is_exact, &resolved) || !resolved.module) {
         return HS_FRAME_NO_INFO;
     }
@@ -281,14 +290,61 @@ static bool step_general(struct hs_walker *w)
     return go_to(w, frame.reg[HS_DWARF_RA], frame.reg[HS_DWARF_SP]);
 }
 
+/* The caller of an interpreted method. A compiled one has moved the arguments, so its sp is not
+ * what lies behind the return address. */
+static bool step_vm_interpreted(struct hs_walker *w, uint64_t caller_sp)
+{
+    uint64_t bp = w->bp;
+    if (bp < w->sp || bp > UINT64_MAX - 16 || caller_sp <= bp || caller_sp % 8 != 0 ||
+        !hs_stack_window_has(w->reader.window, bp) || !step_plain(w, bp + 16, 16)) {
+        return end(w, HS_UNWIND_NO_INFO);
+    }
+    /* A method handle may have taken an argument off the stack on the way. */
+    w->sp = caller_sp > w->sp ? caller_sp : w->sp;
+    return true;
+}
+
+/* A frame of a virtual machine, which may stand for several functions. Such code changes while the
+ * program runs, so the walk is not kept for replay. */
+static HS_COLD bool step_vm(struct hs_walker *w)
+{
+    struct hs_vm_frame frame = { .pc = w->pc, .sp = w->sp, .is_exact = w->is_exact };
+    frame.reader = &w->reader;
+    frame.has_bp = use_bp(w);
+    frame.bp = w->bp;
+    w->walk->is_replayable = false;
+    if (!w->unwinder->vm_frame(w->unwinder->resolve_ctx, &frame)) {
+        return w->is_guess ? skip_value(w) : end(w, HS_UNWIND_NO_MODULE);
+    }
+    HS_ASSERT(frame.id_count >= 1 && frame.id_count <= HS_VM_IDS_MAX);
+    for (uint32_t i = 0; i < frame.id_count && w->count < HS_FRAMES_WALK_MAX; i++) {
+        emit(w, frame.ids[i]);
+    }
+    switch (frame.caller) {
+    case HS_VM_FIXED:
+        return step_plain(w, w->sp + frame.frame_bytes, 16);
+    case HS_VM_INTERPRETED:
+        return step_vm_interpreted(w, frame.caller_sp);
+    case HS_VM_FRAME_POINTER:
+        return step_vm_interpreted(w, w->bp + 16);
+    case HS_VM_GUESS:
+        return frame.has_bp ? step_guess(w, frame.ids[0]) : end(w, HS_UNWIND_NO_INFO);
+    default:
+        return end(w, HS_UNWIND_NO_INFO);
+    }
+}
+
 bool hs_walker_step(struct hs_walker *w)
 {
     uint64_t word;
     if (w->pc == 0) {
         return end(w, HS_UNWIND_END); /* how threads and coroutines mark the end by hand */
     }
-    if (!find_word(w, &word)) {
-        return w->is_guess ? skip_value(w) : end(w, HS_UNWIND_NO_MODULE);
+    enum code code = find_word(w, &word);
+    if (code != CODE_RULE) {
+        return code == CODE_VM ? step_vm(w)
+               : w->is_guess   ? skip_value(w)
+                               : end(w, HS_UNWIND_NO_MODULE);
     }
     emit(w, (uint32_t)word);
     uint32_t rule = (uint32_t)(word >> 32);

@@ -57,6 +57,9 @@ struct hs_resolved {
      * until the walk returns. */
     const struct hs_unwind_module *module;
     uint32_t user; /* the frame's id */
+    /* The code belongs to a virtual machine that describes it (hs_vm_frame_fn): there is neither
+     * module nor id, and nothing is cached, because such code is freed and its place used again. */
+    bool is_vm;
 };
 
 /* Finds the code at pc. `is_exact`: pc is the next instruction of an interrupted frame; otherwise
@@ -65,11 +68,46 @@ struct hs_resolved {
 typedef bool (*hs_resolve_fn)(void *ctx, uint64_t pc, bool is_exact,
                               struct hs_resolved *ret_resolved);
 
+/* Methods that a compiler inlined into one frame, at most. */
+#define HS_VM_IDS_MAX 128U
+
+/* How the caller of a virtual machine's frame is found. */
+enum hs_vm_caller {
+    HS_VM_FIXED,         /* frame_bytes above sp: rbp was saved below the return address */
+    HS_VM_FRAME_POINTER, /* by rbp */
+    HS_VM_GUESS,         /* by rbp, which may be no frame pointer */
+    HS_VM_INTERPRETED,   /* by rbp, and the caller's sp is caller_sp */
+    HS_VM_UNKNOWN,       /* not at all: the walk ends */
+};
+
+struct hs_stack_reader;
+
+/* A frame of a virtual machine's code: what the walk knows of it, and what it is told. */
+struct hs_vm_frame {
+    uint64_t pc;
+    uint64_t sp;
+    uint64_t bp;
+    bool has_bp;   /* bp could be read */
+    bool is_exact; /* pc was interrupted */
+    struct hs_stack_reader *reader;
+
+    enum hs_vm_caller caller;
+    uint32_t frame_bytes;
+    uint64_t caller_sp;
+    uint32_t id_count; /* at least 1 */
+    uint32_t ids[HS_VM_IDS_MAX];
+};
+
+/* Describes the frame at frame->pc, of which `resolve` said that it is a virtual machine's. False:
+ * there is no code there, or no room for ids. */
+typedef bool (*hs_vm_frame_fn)(void *ctx, struct hs_vm_frame *frame);
+
 /* What walks share: the rule cache, and how code is found. */
 struct hs_unwinder {
     struct hs_rule_cache *cache;
     hs_resolve_fn resolve;
     void *resolve_ctx;
+    hs_vm_frame_fn vm_frame; /* NULL: `resolve` never says is_vm */
 };
 
 /* The result of a walk. About 6 KiB: to be kept in static or mapped memory, not on a stack that may

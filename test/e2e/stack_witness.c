@@ -113,7 +113,7 @@ static bool resolve(void *ctx, uint64_t pc, bool is_exact, struct hs_resolved *r
     if (pc < 4096 || pc > UINT64_MAX / 2 || !hs_sys_is_readable(pc & ~UINT64_C(7))) {
         return false;
     }
-    *ret_resolved = (struct hs_resolved){ NULL, self.pc_count % SELF_FRAMES_MAX };
+    *ret_resolved = (struct hs_resolved){ NULL, self.pc_count % SELF_FRAMES_MAX, false };
     self.pcs[self.pc_count++ % SELF_FRAMES_MAX] = pc;
     return true;
 }
@@ -331,7 +331,7 @@ static void compare(const struct hs_regs *regs)
 
 static void sample(const struct hs_regs *regs)
 {
-    struct hs_unwinder unwinder = { &cache, resolve, &self };
+    struct hs_unwinder unwinder = { &cache, resolve, &self, NULL };
     struct hs_stack_window window = { .lo_va = regs->sp, .hi_va = stack_hi_va };
     uint32_t number = 0;
     follow_modules();

@@ -325,13 +325,13 @@ static bool resolve_counting(void *ctx, uint64_t pc, bool is_exact,
     if (id > *(uint32_t *)ctx) {
         return false;
     }
-    *ret_resolved = (struct hs_resolved){ NULL, (uint32_t)id };
+    *ret_resolved = (struct hs_resolved){ NULL, (uint32_t)id, false };
     return true;
 }
 
 static void check_depth(uint32_t depth)
 {
-    struct hs_unwinder unwinder = { &cache, resolve_counting, &depth };
+    struct hs_unwinder unwinder = { &cache, resolve_counting, &depth, NULL };
     struct hs_stack_window window = whole_stack();
     /* A chain of frame pointers, two words per frame, without unwind information. */
     for (uint32_t i = 0; i < depth; i++) {

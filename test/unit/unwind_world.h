@@ -161,7 +161,8 @@ static bool resolve(void *ctx, uint64_t pc, bool is_exact, struct hs_resolved *r
         return false;
     }
     *ret_resolved =
-        (struct hs_resolved){ &module, (uint32_t)((pc - CODE) / 256) | (is_exact ? EXACT : 0) };
+        (struct hs_resolved){ &module, (uint32_t)((pc - CODE) / 256) | (is_exact ? EXACT : 0),
+                              false };
     return true;
 }
 
@@ -213,7 +214,7 @@ static struct hs_stack_window whole_stack(void)
 
 static void walk_in(struct hs_stack_window window, bool is_exact)
 {
-    struct hs_unwinder unwinder = { &cache, resolve, NULL };
+    struct hs_unwinder unwinder = { &cache, resolve, NULL, NULL };
     memset(&walk, 0xee, sizeof(walk));
     hs_unwind_walk(&unwinder, &start, is_exact, &window, &walk);
     assert_true(walk.word_count <= HS_WALK_WORDS_MAX);

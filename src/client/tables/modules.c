@@ -9,6 +9,7 @@
 
 #include "client/host/linkmap.h"
 #include "client/host/sandbox.h"
+#include "client/tables/jvm_module.h"
 #include "client/tables/module_headers.h"
 #include "client/tables/region.h"
 #include "client/tables/unwind_tables.h"
@@ -206,6 +207,7 @@ static struct known *add(const struct dl_find_object *found)
     };
     hs_module_headers_describe((uint64_t)found->dlfo_eh_frame, module, &entry->unwind);
     take_table(entry, module);
+    hs_jvm_module_note(map);
     module->path_off = is_vdso ? hs_region_put_bytes("[vdso]", 6) : put_path(map, is_executable);
     /* ORDER module: the entry before the count that includes it. */
     hs_store_release(&known_count, known_count + 1);

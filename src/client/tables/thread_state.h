@@ -52,6 +52,15 @@ struct hs_heap_countdown {
     uint8_t reserved[3];
 };
 
+#define HS_JAVA_PAGES_KEPT 32U
+
+/* Pages of a JVM's that a walk may read: see thread/java_frames.c. */
+struct hs_java_pages {
+    uint64_t walk_count; /* of the thread, when the kernel was asked */
+    bool is_careful;     /* this walk meets frames that are being made */
+    uint64_t page[HS_JAVA_PAGES_KEPT];
+};
+
 /* The state of a thread. */
 struct hs_thread {
     /* What each sample needs: two cache lines. */
@@ -102,6 +111,7 @@ struct hs_thread {
     uint64_t last_left_bytes;              /* tls->left_bytes right after it */
     /* thread/python_stack.c's; NULL: none of its samples had frames of Python */
     struct hs_python_cache *python_cache;
+    struct hs_java_pages java_pages;
 };
 
 _Static_assert(offsetof(struct hs_thread, replay) == 64 &&

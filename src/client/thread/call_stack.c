@@ -12,6 +12,7 @@
 #include "client/tables/modules.h"
 #include "client/tables/region.h"
 #include "client/tables/stacks.h"
+#include "client/thread/java_frames.h"
 #include "rt/sys.h"
 #include "unwind/unwind.h"
 
@@ -52,6 +53,17 @@ static uint32_t intern(uint64_t pc, uint32_t module_id, bool is_exact)
     return id;
 }
 
+/* Is this code without a module HotSpot's? */
+static bool is_java(uint64_t pc)
+{
+    bool is_new = false;
+    bool is_code = hs_java_frames_has(pc, &is_new);
+    if (is_new) {
+        hs_call_stack_flush(); /* its code had rules of code without information until now */
+    }
+    return is_code;
+}
+
 /* Implements hs_unwinder.resolve: gives the frame at `pc` an id and finds its unwind information.
  * False: the pc lies in no code. */
 static bool resolve(void *ctx, uint64_t pc, bool is_exact, struct hs_resolved *ret_resolved)
@@ -60,6 +72,10 @@ static bool resolve(void *ctx, uint64_t pc, bool is_exact, struct hs_resolved *r
     uint32_t module_id;
     if (!hs_modules_find(pc, &ret_resolved->module, &module_id)) {
         return false;
+    }
+    ret_resolved->is_vm = module_id == HS_MODULE_ID_ANON && is_java(pc);
+    if (ret_resolved->is_vm) {
+        return true;
     }
     if (module_id == HS_MODULE_ID_ANON &&
         (pc < 4096 || pc > UINT64_MAX / 2 || !hs_sys_is_readable(pc & ~UINT64_C(7)))) {
@@ -78,7 +94,10 @@ bool hs_call_stack_init(void)
         }
         hs_rule_cache_init(&hs_call_stack_rules, rule_entries, RULE_COUNT);
     }
-    unwinder = (struct hs_unwinder){ .cache = &hs_call_stack_rules, .resolve = resolve };
+    unwinder = (struct hs_unwinder){ .cache = &hs_call_stack_rules,
+                                     .resolve = resolve,
+                                     .vm_frame = hs_java_frames_describe };
+    hs_java_frames_begin();
     own_frame_id = HS_ID_NONE;
     const ElfW(Ehdr) *loader = (const ElfW(Ehdr) *)getauxval(AT_BASE);
     entry_va[0] = getauxval(AT_ENTRY);

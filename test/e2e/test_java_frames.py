@@ -1,0 +1,94 @@
+"""Java frames: whole stacks through HotSpot's code, with the names, files and lines that Java itself sees, without flags
+of the JVM."""
+
+import csv
+import glob
+import io
+import os
+import re
+import shutil
+import signal
+import subprocess
+
+import pytest
+from conftest import TARGETS, clean_env
+
+MOMENTS = 1000
+# How often code runs before it allocates: each moment comes after so many calls. -Xint would take minutes for more.
+OPTIONS = [
+    ([], 97),
+    (["-Xint"], 7),
+    (["-Xcomp"], 7),
+    (["-XX:TieredStopAtLevel=1"], 97),
+    (["-XX:-TieredCompilation"], 97),
+    (["-XX:-SegmentedCodeCache"], 97),
+    (["-XX:+UseSerialGC"], 97),
+    (["-XX:+UseParallelGC"], 97),
+    (["-XX:+UseZGC"], 97),
+    (["-XX:+UseShenandoahGC"], 97),
+    (["-XX:+PreserveFramePointer"], 97),
+]
+# Frames that Java leaves out of its traces.
+HIDDEN = re.compile(r"java\.lang\.invoke\.(LambdaForm|Invokers\$Holder|DirectMethodHandle\$Holder|"
+                    r"DelegatingMethodHandle\$Holder)|\$\$Lambda\$")
+
+BLOCKS = """
+WITH RECURSIVE up(block, size, id, parent_id, depth) AS (
+  SELECT b.id, b.size, n.id, n.parent_id, 0 FROM heapscope_blocks b JOIN heapscope_nodes n ON n.id = b.node_id
+  WHERE n.name = 'Java_JavaFrames_alloc'
+  UNION ALL
+  SELECT up.block, up.size, n.id, n.parent_id, up.depth + 1 FROM up JOIN heapscope_nodes n ON n.id = up.parent_id)
+SELECT up.block, up.size, up.depth, n.name, n.source_file, n.line_number, n.module
+FROM up JOIN heapscope_nodes n USING (id) ORDER BY up.block, up.depth
+"""
+
+
+def rows(heapscope, file, sql):
+    done = heapscope("query", "--format", "csv", file, sql)
+    assert done.returncode == 0, done.stderr
+    return list(csv.DictReader(io.StringIO(done.stdout)))
+
+
+@pytest.fixture(scope="session")
+def java_program(tmp_path_factory, target):
+    """The command of the Java program, without its last two arguments; its folder has a blank in its name."""
+    if not shutil.which("javac"):
+        pytest.skip("no javac")
+    folder = tmp_path_factory.mktemp("java frames")
+    home = os.path.dirname(os.path.dirname(os.path.realpath(shutil.which("javac"))))
+    library = target("java_frames_jni", "-shared", "-fPIC", f"-I{home}/include", f"-I{home}/include/linux")
+    subprocess.run(["javac", "-d", folder, TARGETS / "java" / "JavaFrames.java"], check=True)
+    return lambda options: ["java", *options, "-cp", str(folder), "JavaFrames", library]
+
+
+def seen_stacks(heapscope, file):
+    """size -> frames ("class.method:line", innermost first) from the native method outward, and the outermost name."""
+    stacks = {}
+    for row in rows(heapscope, file, BLOCKS):
+        stacks.setdefault((row["block"], int(row["size"])), []).append(row)
+    return {size: frames for (_, size), frames in stacks.items()}
+
+
+def java_part(frames):
+    return [f"{frame['name']}:{frame['line_number'].replace('[NULL]', '0')}" for frame in frames if frame["module"] == "[java]"]
+
+
+@pytest.mark.parametrize("options, every", OPTIONS, ids=[" ".join(options) or "default" for options, _ in OPTIONS])
+def test_as_java_sees_them(dist, heapscope, tmp_path, java_program, options, every):
+    """At 1,000 moments the Java frames of a stack are those of Throwable.getStackTrace, with their lines."""
+    file = tmp_path / "a file.pftrace"
+    command = [dist / "bin" / "heapscope", "run", "-q", "-i", 1, "--blocks", "-o", file, "--", *java_program(options), MOMENTS, every]
+    done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, text=True, env=clean_env(), check=True, timeout=180)
+    expected = {}
+    for line in done.stdout.splitlines():
+        size, *frames = line.split()
+        expected[int(size)] = frames
+    seen = {size: frames for size, frames in seen_stacks(heapscope, file).items() if size in expected}
+    assert len(expected) == MOMENTS and seen.keys() == expected.keys()
+    different = []
+    for size, frames in expected.items():
+        shown = [frame for frame in java_part(seen[size]) if not HIDDEN.search(frame) and not frame.startswith("[")]
+        if shown != frames:
+            different.append((frames, shown))
+    assert not different, f"{len(different)} of {MOMENTS}: {different[0]}"
+    assert all(frames[-1]["name"] in ("__clone3", "clone3", "start_thread") for frames in seen.values())
