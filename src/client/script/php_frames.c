@@ -1,0 +1,178 @@
+/*
+ * Reading PHP's frames. See php_frames.h.
+ */
+#include "client/script/php_frames.h"
+
+/* zend_executor_globals */
+#define GLOBALS_CURRENT 488U
+
+/* HashTable and its Bucket */
+#define TABLE_DATA  16U
+#define TABLE_COUNT 24U
+
+/* zend_module_entry */
+#define MODULE_BYTES     0U
+#define MODULE_API       4U
+#define MODULE_ZTS       9U
+#define MODULE_BYTES_8_2 168U
+#define API_8_2          20220829U
+
+/* zend_execute_data */
+#define FRAME_OPLINE   0U
+#define FRAME_FUNC     24U
+#define FRAME_INFO     40U
+#define FRAME_PREV     48U
+#define FRAME_INFO_TOP 0x20000U
+
+/* zend_function */
+#define FUNC_TYPE       0U
+#define FUNC_NAME       8U
+#define FUNC_SCOPE      16U
+#define FUNC_OP_COUNT   80U
+#define FUNC_OPS        88U
+#define FUNC_FILE       152U
+#define FUNC_FIRST_LINE 160U
+#define TYPE_INTERNAL   1U
+#define TYPE_USER       2U
+#define TYPE_EVAL       4U
+
+/* zend_op */
+#define OP_BYTES 32U
+#define OP_LINE  24U
+
+/* zend_class_entry, zend_string */
+#define CLASS_NAME       8U
+#define STRING_TYPE      4U
+#define STRING_BYTES     16U
+#define STRING_TEXT      24U
+#define STRING_TYPE_MASK 0xfU
+#define IS_STRING        6U
+
+#define FILE_BYTES       3072U
+#define PART_BYTES       200U
+
+struct reader {
+    struct hs_script_memory *memory;
+    const struct hs_script_sink *sink;
+    uint32_t frame_count;
+    bool is_full;
+};
+
+/* Is this the API whose offsets we know? *ret_is_there false: there are no modules yet. */
+static bool is_known(const struct hs_php *php, struct hs_script_memory *memory, bool *ret_is_there)
+{
+    uint64_t data_va = hs_script_word(memory, php->registry_va + TABLE_DATA);
+    uint32_t count = hs_script_half(memory, php->registry_va + TABLE_COUNT);
+    uint64_t module_va = count != 0 ? hs_script_word(memory, data_va) : 0;
+    *ret_is_there = module_va != 0;
+    uint64_t bytes = 0;
+    return module_va != 0 && hs_script_read(memory, module_va + MODULE_BYTES, 2, &bytes) &&
+           bytes == MODULE_BYTES_8_2 && hs_script_half(memory, module_va + MODULE_API) == API_8_2 &&
+           hs_script_byte(memory, module_va + MODULE_ZTS) == 0;
+}
+
+/* A zend_string. False: it is none. */
+static bool string(struct reader *r, uint64_t va, uint32_t limit_bytes,
+                   struct hs_script_text *ret_text)
+{
+    uint64_t bytes = hs_script_word(r->memory, va + STRING_BYTES);
+    uint32_t type = hs_script_half(r->memory, va + STRING_TYPE) & STRING_TYPE_MASK;
+    uint32_t kept = bytes < limit_bytes ? (uint32_t)bytes : limit_bytes;
+    const char *text = hs_script_at(r->memory, va + STRING_TEXT, kept);
+    if (va == 0 || type != IS_STRING || !text) {
+        return false;
+    }
+    *ret_text = (struct hs_script_text){ text, kept };
+    return true;
+}
+
+/* The name: CLASS::FUNCTION. False: it is no function. */
+static bool name_function(struct reader *r, uint64_t func_va, bool is_outermost, char *name,
+                          uint32_t *bytes)
+{
+    uint64_t class_va = hs_script_word(r->memory, func_va + FUNC_SCOPE);
+    uint64_t name_va = hs_script_word(r->memory, func_va + FUNC_NAME);
+    struct hs_script_text part;
+    if (name_va == 0) { /* the code of a file or of an eval */
+        bool is_eval = hs_script_byte(r->memory, func_va + FUNC_TYPE) == TYPE_EVAL;
+        hs_script_append(name, bytes,
+                         is_eval        ? HS_SCRIPT_LITERAL("{eval}")
+                         : is_outermost ? HS_SCRIPT_LITERAL("{main}")
+                                        : HS_SCRIPT_LITERAL("{include}"));
+        return true;
+    }
+    if (class_va != 0) {
+        if (!string(r, hs_script_word(r->memory, class_va + CLASS_NAME), PART_BYTES, &part)) {
+            return false;
+        }
+        hs_script_append(name, bytes, part);
+        hs_script_append(name, bytes, HS_SCRIPT_LITERAL("::"));
+    }
+    if (!string(r, name_va, PART_BYTES, &part)) {
+        return false;
+    }
+    hs_script_append(name, bytes, part);
+    return true;
+}
+
+/* Where a function of the script is. False: it is not what we know. */
+static bool place(struct reader *r, uint64_t frame_va, uint64_t func_va,
+                  struct hs_script_frame *frame)
+{
+    uint64_t ops_va = hs_script_word(r->memory, func_va + FUNC_OPS);
+    uint64_t op_count = hs_script_half(r->memory, func_va + FUNC_OP_COUNT);
+    uint64_t op_va = hs_script_word(r->memory, frame_va + FRAME_OPLINE);
+    if (!string(r, hs_script_word(r->memory, func_va + FUNC_FILE), FILE_BYTES, &frame->file)) {
+        return false;
+    }
+    frame->first_line = hs_script_half(r->memory, func_va + FUNC_FIRST_LINE);
+    if (op_va - ops_va < op_count * OP_BYTES && (op_va - ops_va) % OP_BYTES == 0) {
+        frame->line = hs_script_half(r->memory, op_va + OP_LINE);
+    } /* else the instruction of an exception, which belongs to no function */
+    return ops_va != 0;
+}
+
+/* Reports a frame. False: it is not what we know. */
+static bool on_frame(struct reader *r, uint64_t frame_va, uint64_t func_va, uint64_t prev_va)
+{
+    char name[HS_SCRIPT_NAME_BYTES];
+    struct hs_script_frame frame = { .line = 0 };
+    uint32_t bytes = 0;
+    uint32_t type = hs_script_byte(r->memory, func_va + FUNC_TYPE);
+    if ((type != TYPE_INTERNAL && type != TYPE_USER && type != TYPE_EVAL) ||
+        !name_function(r, func_va, prev_va == 0, name, &bytes) ||
+        (type != TYPE_INTERNAL && !place(r, frame_va, func_va, &frame))) {
+        return false;
+    }
+    frame.function = (struct hs_script_text){ name, bytes };
+    r->is_full = !r->sink->add(r->sink->ctx, &frame);
+    r->frame_count += !r->is_full;
+    uint32_t info = hs_script_half(r->memory, frame_va + FRAME_INFO);
+    if (type != TYPE_INTERNAL && info & FRAME_INFO_TOP && !r->is_full) {
+        r->sink->end_entry(r->sink->ctx, r->frame_count);
+    }
+    return true;
+}
+
+enum hs_script_end hs_php_read(const struct hs_php *php, struct hs_script_memory *memory,
+                               const struct hs_script_sink *sink)
+{
+    struct reader r = { .memory = memory, .sink = sink };
+    bool is_there;
+    if (!is_known(php, memory, &is_there)) {
+        return is_there ? HS_SCRIPT_UNKNOWN : HS_SCRIPT_NONE;
+    }
+    uint64_t frame_va = hs_script_word(memory, php->globals_va + GLOBALS_CURRENT);
+    bool is_any = frame_va != 0;
+    for (uint32_t i = 0; frame_va != 0 && i < HS_SCRIPT_STEPS_MAX && !r.is_full; i++) {
+        uint64_t func_va = hs_script_word(memory, frame_va + FRAME_FUNC);
+        uint64_t prev_va = hs_script_word(memory, frame_va + FRAME_PREV);
+        /* Frames without a function stand for generators and for calls from outside a script. */
+        if (!hs_script_at(memory, frame_va, FRAME_PREV + 8) ||
+            (func_va != 0 && !on_frame(&r, frame_va, func_va, prev_va))) {
+            return HS_SCRIPT_UNKNOWN;
+        }
+        frame_va = prev_va;
+    }
+    return !is_any ? HS_SCRIPT_NONE : frame_va != 0 ? HS_SCRIPT_CUT : HS_SCRIPT_WHOLE;
+}

@@ -1,0 +1,51 @@
+/*
+ * Which memory of this process can be read. See script_memory.h.
+ */
+#include "client/script/script_memory.h"
+
+#include "rt/sys.h"
+
+#define PAGE_BYTES UINT64_C(4096)
+/* Addresses of user space, without the first page. */
+#define LOWEST_VA  PAGE_BYTES
+#define HIGHEST_VA ((UINT64_C(1) << 47) - PAGE_BYTES)
+
+static bool is_known(const struct hs_script_memory *memory, uint64_t page_va)
+{
+    uint32_t i = 0;
+    while (i < HS_SCRIPT_PAGES && memory->pages_va[i] != page_va) {
+        i++;
+    }
+    return i < HS_SCRIPT_PAGES;
+}
+
+static bool check(struct hs_script_memory *memory, uint64_t page_va)
+{
+    if (is_known(memory, page_va)) {
+        return true;
+    }
+    if (!hs_sys_is_readable(page_va)) {
+        return false;
+    }
+    memory->pages_va[memory->next_idx++ % HS_SCRIPT_PAGES] = page_va;
+    return true;
+}
+
+static const void *look(struct hs_script_memory *memory, uint64_t va, uint32_t bytes)
+{
+    if (va < LOWEST_VA || va > HIGHEST_VA || bytes > PAGE_BYTES) {
+        return NULL;
+    }
+    uint64_t first_va = va & ~(PAGE_BYTES - 1);
+    uint64_t last_va = (va + (bytes ? bytes - 1 : 0)) & ~(PAGE_BYTES - 1);
+    return check(memory, first_va) && (last_va == first_va || check(memory, last_va))
+               ? (const void *)(uintptr_t)va
+               : NULL;
+}
+
+void hs_script_memory_init(struct hs_script_memory *memory)
+{
+    memory->look = look;
+    memset(memory->pages_va, 0, sizeof(memory->pages_va));
+    memory->next_idx = 0;
+}
