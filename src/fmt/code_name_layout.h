@@ -28,6 +28,14 @@ enum hs_python_state {
     HS_PYTHON_STATE_REFUSED, /* its frames are not as this version has them: none is shown */
 };
 
+/* What is known of an interpreter of another language. */
+enum hs_script_state {
+    HS_SCRIPT_STATE_NONE,    /* none was found, or it has run nothing */
+    HS_SCRIPT_STATE_READ,    /* its frames are read */
+    HS_SCRIPT_STATE_UNKNOWN, /* its version is not known, or it hides what is needed */
+    HS_SCRIPT_STATE_REFUSED, /* its structures are not as expected: no frame is shown */
+};
+
 /* The longest texts of a frame with a name of its own, with the NUL. */
 #define HS_CODE_FUNCTION_BYTES 512U
 #define HS_CODE_FILE_BYTES     4096U

@@ -119,6 +119,37 @@ static void test_frames_in_between(void **state)
     assert_string_equal(image->report, "numbers /shop.php:0\n-- 1\n{main} /shop.php:102\n-- 2\n");
 }
 
+/* A generator runs for two that wait in `yield from`: the frame of the outer one stands for both. */
+static void test_generators_that_wait(void **state)
+{
+    (void)state;
+    struct php php;
+    init(&php);
+    struct script_image *image = &php.image;
+    uint64_t main_va = call(image, function(image, 2, NULL, NULL), 1, TOP, 0);
+    uint64_t waiting_va[2], root_va, generator_va[3];
+    for (unsigned i = 0; i < 3; i++) {
+        generator_va[i] = image_take(image, 264);
+    }
+    waiting_va[0] = call(image, function(image, 2, NULL, "outer"), 2, TOP, 0);
+    waiting_va[1] = call(image, function(image, 2, NULL, "middle"), 3, TOP, 0);
+    uint64_t fake_va = generator_va[0] + 184;
+    image_word(image, fake_va + 32, generator_va[0]);
+    image_word(image, fake_va + 48, main_va);
+    root_va = call(image, function(image, 2, NULL, "inner"), 4, TOP, fake_va);
+    image_word(image, generator_va[0] + 56, waiting_va[0]);
+    image_word(image, generator_va[0] + 152, generator_va[1]);
+    image_word(image, generator_va[1] + 56, waiting_va[1]);
+    image_word(image, generator_va[1] + 152, generator_va[2]);
+    image_word(image, generator_va[2] + 56, root_va);
+    assert_int_equal(read_frames(&php, root_va), HS_SCRIPT_WHOLE);
+    assert_string_equal(image->report, "inner /shop.php:104\n-- 1\nmiddle /shop.php:103\n"
+                                       "outer /shop.php:102\n{main} /shop.php:101\n-- 4\n");
+    image_word(image, generator_va[1] + 152, generator_va[0]); /* a circle */
+    assert_int_equal(read_frames(&php, root_va), HS_SCRIPT_WHOLE);
+    assert_string_equal(image->report, "inner /shop.php:104\n-- 1\n{main} /shop.php:101\n-- 2\n");
+}
+
 static void test_what_is_not_known(void **state)
 {
     (void)state;
@@ -148,6 +179,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_functions_and_methods),
         cmocka_unit_test(test_frames_in_between),
+        cmocka_unit_test(test_generators_that_wait),
         cmocka_unit_test(test_what_is_not_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,7 +78,7 @@ static void init(struct ruby *ruby)
     ruby->ec_va = image_take(image, 64);
     ruby->thread_va = image_take(image, 64);
     ruby->stack_va = image_take(image, STACK_WORDS * 8);
-    ruby->frame_va = ruby->stack_va + STACK_WORDS * 8;
+    ruby->frame_va = ruby->stack_va + STACK_WORDS * 8 - 64; /* the bottom of a thread */
     image_word(image, ruby->ec_va, ruby->stack_va);
     image_word(image, ruby->ec_va + 8, STACK_WORDS);
     image_word(image, ruby->ec_va + 48, ruby->thread_va);
@@ -116,7 +116,6 @@ static void test_methods_and_lines(void **state)
     init(&ruby);
     uint64_t main_va = code(&ruby.image, "<main>", ruby.path_va);
     uint64_t buy_va = code(&ruby.image, "buy", short_string(&ruby.image, "buy.rb"));
-    push(&ruby, 0, 0, 0xa0); /* the bottom of a thread */
     push(&ruby, main_va, 1, 0x20);
     push(&ruby, buy_va, 61, 0);
     push(&ruby, buy_va, 60, 0x20);

@@ -8,6 +8,8 @@
 #include "client/patch/loader_lock.h"
 #include "client/patch/python_interpreters.h"
 #include "client/patch/python_slots.h"
+#include "client/patch/script_runtimes.h"
+#include "client/tables/code_names.h"
 #include "client/tables/heap_blocks.h"
 #include "client/tables/heaps.h"
 #include "client/tables/region.h"
@@ -116,6 +118,12 @@ bool hs_python_heap_maps(uint64_t pc, size_t len_bytes)
 void hs_python_heap_find(void)
 {
     hs_python_interpreters_find();
+    hs_script_runtimes_find();
+    for (uint32_t language = 0; language < HS_LANGUAGE_N; language++) {
+        if (hs_load_relaxed(&hs_script_runtimes.unknown) >> language & 1) {
+            hs_code_names_note_state(language, HS_SCRIPT_STATE_UNKNOWN);
+        }
+    }
     if (hs_python_slots_find && hs_python_slots_find()) {
         hs_python_heap_follow();
     }
@@ -146,6 +154,7 @@ void hs_python_heap_follow_fork(void)
     }
     hs_python_stash_follow_fork();
     hs_python_interpreters_follow_fork();
+    hs_script_runtimes_follow_fork();
     if (hs_python_slots_follow_fork) {
         hs_python_slots_follow_fork();
     }

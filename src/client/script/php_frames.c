@@ -24,6 +24,13 @@
 #define FRAME_PREV     48U
 #define FRAME_INFO_TOP 0x20000U
 
+/* zend_generator: a frame without a function lies in one that waits in `yield from` */
+#define FRAME_THIS       32U
+#define GENERATOR_FRAME  56U
+#define GENERATOR_PARENT 152U
+#define GENERATOR_FAKE   184U
+#define GENERATORS_MAX   16U
+
 /* zend_function */
 #define FUNC_TYPE       0U
 #define FUNC_NAME       8U
@@ -133,25 +140,49 @@ static bool place(struct reader *r, uint64_t frame_va, uint64_t func_va,
 }
 
 /* Reports a frame. False: it is not what we know. */
-static bool on_frame(struct reader *r, uint64_t frame_va, uint64_t func_va, uint64_t prev_va)
+static bool on_frame(struct reader *r, uint64_t frame_va, uint64_t func_va, bool is_outermost)
 {
     char name[HS_SCRIPT_NAME_BYTES];
     struct hs_script_frame frame = { .line = 0 };
     uint32_t bytes = 0;
     uint32_t type = hs_script_byte(r->memory, func_va + FUNC_TYPE);
     if ((type != TYPE_INTERNAL && type != TYPE_USER && type != TYPE_EVAL) ||
-        !name_function(r, func_va, prev_va == 0, name, &bytes) ||
+        !name_function(r, func_va, is_outermost, name, &bytes) ||
         (type != TYPE_INTERNAL && !place(r, frame_va, func_va, &frame))) {
         return false;
     }
     frame.function = (struct hs_script_text){ name, bytes };
     r->is_full = !r->sink->add(r->sink->ctx, &frame);
     r->frame_count += !r->is_full;
-    uint32_t info = hs_script_half(r->memory, frame_va + FRAME_INFO);
-    if (type != TYPE_INTERNAL && info & FRAME_INFO_TOP && !r->is_full) {
-        r->sink->end_entry(r->sink->ctx, r->frame_count);
-    }
     return true;
+}
+
+/* Was the frame begun by C code? */
+static bool is_entry(struct reader *r, uint64_t frame_va, uint64_t func_va)
+{
+    return hs_script_byte(r->memory, func_va + FUNC_TYPE) != TYPE_INTERNAL &&
+           hs_script_half(r->memory, frame_va + FRAME_INFO) & FRAME_INFO_TOP;
+}
+
+/* Reports the generators that wait in `yield from` for the one that runs, whose frame is at
+ * `root_va`. The frame at `fake_va` stands for them. False: they are not what we know. */
+static bool on_waiting(struct reader *r, uint64_t fake_va, uint64_t root_va)
+{
+    uint64_t waiting_va[GENERATORS_MAX], va = fake_va - GENERATOR_FAKE;
+    uint32_t count = 0;
+    bool is_root = hs_script_word(r->memory, fake_va + FRAME_THIS) != va; /* of another kind */
+    while (!is_root && va != 0 && count < GENERATORS_MAX) {
+        waiting_va[count++] = hs_script_word(r->memory, va + GENERATOR_FRAME);
+        va = hs_script_word(r->memory, va + GENERATOR_PARENT);
+        is_root = hs_script_word(r->memory, va + GENERATOR_FRAME) == root_va;
+    }
+    bool is_good = true;
+    while (is_root && is_good && count > 0 && !r->is_full) {
+        uint64_t frame_va = waiting_va[--count];
+        uint64_t func_va = hs_script_word(r->memory, frame_va + FRAME_FUNC);
+        is_good = func_va != 0 && on_frame(r, frame_va, func_va, false);
+    }
+    return is_good;
 }
 
 enum hs_script_end hs_php_read(const struct hs_php *php, struct hs_script_memory *memory,
@@ -162,16 +193,20 @@ enum hs_script_end hs_php_read(const struct hs_php *php, struct hs_script_memory
     if (!is_known(php, memory, &is_there)) {
         return is_there ? HS_SCRIPT_UNKNOWN : HS_SCRIPT_NONE;
     }
-    uint64_t frame_va = hs_script_word(memory, php->globals_va + GLOBALS_CURRENT);
+    uint64_t frame_va = hs_script_word(memory, php->globals_va + GLOBALS_CURRENT), inner_va = 0;
     bool is_any = frame_va != 0;
     for (uint32_t i = 0; frame_va != 0 && i < HS_SCRIPT_STEPS_MAX && !r.is_full; i++) {
         uint64_t func_va = hs_script_word(memory, frame_va + FRAME_FUNC);
         uint64_t prev_va = hs_script_word(memory, frame_va + FRAME_PREV);
-        /* Frames without a function stand for generators and for calls from outside a script. */
         if (!hs_script_at(memory, frame_va, FRAME_PREV + 8) ||
-            (func_va != 0 && !on_frame(&r, frame_va, func_va, prev_va))) {
+            !(func_va != 0 ? on_frame(&r, frame_va, func_va, prev_va == 0)
+                           : on_waiting(&r, frame_va, inner_va))) {
             return HS_SCRIPT_UNKNOWN;
         }
+        if (func_va != 0 && !r.is_full && is_entry(&r, frame_va, func_va)) {
+            sink->end_entry(sink->ctx, r.frame_count);
+        }
+        inner_va = frame_va;
         frame_va = prev_va;
     }
     return !is_any ? HS_SCRIPT_NONE : frame_va != 0 ? HS_SCRIPT_CUT : HS_SCRIPT_WHOLE;

@@ -12,6 +12,7 @@
 
 /* rb_control_frame_t */
 #define FRAME_BYTES     64U
+#define BOTTOM_BYTES    64U /* a frame that runs nothing */
 #define FRAME_PC        0U
 #define FRAME_ISEQ      16U
 #define FRAME_EP        32U
@@ -277,9 +278,9 @@ enum hs_script_end hs_ruby_read(const struct hs_ruby *ruby, uint64_t ec_va,
     if (ec_va == 0 || stack_va == 0 || frame_va == 0) {
         return HS_SCRIPT_NONE; /* it has not begun, or another thread has the lock */
     }
-    uint64_t end_va = stack_va + words * 8;
-    if (words > STACK_WORDS_MAX || frame_va < stack_va || frame_va > end_va ||
-        (end_va - frame_va) % FRAME_BYTES != 0 ||
+    uint64_t end_va = stack_va + words * 8 - BOTTOM_BYTES;
+    if (words > STACK_WORDS_MAX || words * 8 < BOTTOM_BYTES || frame_va < stack_va ||
+        frame_va > end_va || (end_va - frame_va) % FRAME_BYTES != 0 ||
         hs_script_word(memory, thread_va + THREAD_EC) != ec_va) {
         return HS_SCRIPT_UNKNOWN;
     }

@@ -125,3 +125,13 @@ uint32_t hs_code_frame_intern(const struct hs_code_name_v2 *name)
     }
     return id == UINT64_MAX ? HS_ID_NONE : hs_frame_intern(id, HS_MODULE_ID_MARKER, HS_FRAME_NAMED);
 }
+
+/* --- interpreters ----------------------------------------------------------------------------- */
+
+void hs_code_names_note_state(uint32_t language, uint32_t state)
+{
+    hs_store_relaxed(&hs_region.script_states[language], (uint8_t)state);
+    if (hs_region.header) {
+        hs_store_relaxed(&hs_region.header->script_states[language], (uint8_t)state);
+    }
+}

@@ -26,3 +26,7 @@ uint32_t hs_code_text_intern(const char *text, uint32_t bytes);
 /* The id of the frame (in FRAMES) with this name, which is stored if it is new. `hash` of the name
  * is ignored. */
 uint32_t hs_code_frame_intern(const struct hs_code_name_v2 *name);
+
+/* Writes in the header of this region and of those that follow what is known of a language's
+ * interpreter: enum hs_code_language, enum hs_script_state. */
+void hs_code_names_note_state(uint32_t language, uint32_t state);

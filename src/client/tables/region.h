@@ -51,6 +51,7 @@ struct hs_region {
     struct hs_heap_selection_v2 old_selection;
     uint32_t session;                      /* the session that the region serves */
     uint32_t python_state, python_version; /* of the header */
+    uint8_t script_states[8];              /* of the header */
     int64_t start_ms;                      /* the header's start time; births are counted from it */
 };
 

@@ -22,6 +22,7 @@
 #include "unwind/walk.h"
 
 struct hs_python_cache;
+struct hs_script_cache;
 
 #define HS_RECORD_NONE UINT32_MAX
 #define HS_GAPS_AHEAD  32U
@@ -112,6 +113,8 @@ struct hs_thread {
     /* thread/python_stack.c's; NULL: none of its samples had frames of Python */
     struct hs_python_cache *python_cache;
     struct hs_java_pages java_pages;
+    /* thread/script_stack.c's, for the frames of scripts of other interpreters */
+    struct hs_script_cache *script_cache;
 };
 
 _Static_assert(offsetof(struct hs_thread, replay) == 64 &&

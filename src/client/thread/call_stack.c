@@ -13,6 +13,7 @@
 #include "client/tables/region.h"
 #include "client/tables/stacks.h"
 #include "client/thread/java_frames.h"
+#include "client/thread/python_stack.h"
 #include "rt/sys.h"
 #include "unwind/unwind.h"
 
@@ -115,6 +116,7 @@ void hs_call_stack_clear(void)
         hs_thread_drop_replay(thread);
     }
     hs_python_stack_clear();
+    hs_script_stack_clear();
 }
 
 void hs_call_stack_flush(void)

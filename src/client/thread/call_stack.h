@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 #include "arch/regs.h"
-#include "client/patch/python_interpreters.h"
-#include "client/thread/python_stack.h"
+#include "client/patch/script_runtimes.h"
+#include "client/thread/script_stack.h"
 #include "client/thread/stackmem.h"
 #include "client/thread/thread.h"
 #include "rt/base.h"
@@ -71,8 +71,8 @@ static inline uint32_t hs_call_stack_find_ordinary(struct hs_thread *thread,
     } else {
         id = hs_call_stack_find_slow(thread, regs, generation);
     }
-    if (hs_unlikely(hs_python_interpreters_are_there())) {
-        id = hs_python_stack_add(thread, id);
+    if (hs_unlikely(hs_script_runtimes_is_any())) {
+        id = hs_script_stack_add(thread, id);
     }
     hs_signal_fence();
     thread->is_replaying = false;

@@ -1,0 +1,315 @@
+/*
+ * Puts the frames of scripts into native stacks. See script_stack.h.
+ */
+#include "client/thread/script_stack.h"
+
+#include "client/host/pages.h"
+#include "client/patch/script_runtimes.h"
+#include "client/tables/code_names.h"
+#include "client/tables/region.h"
+#include "client/tables/stacks.h"
+#include "client/thread/python_stack.h"
+#include "rt/bits.h"
+
+/* The longest stack; of a longer one the outermost frames are left out. */
+#define STACK_FRAMES_MAX 512U
+#define STACK_ENTRIES    1024U
+#define LOOP_ENTRIES     512U
+
+/* What is known of a native stack: its run loops. */
+struct loop_entry {
+    uint64_t key;     /* of the stack and the region; 0: unused */
+    uint32_t runtime; /* whose loops they are */
+    uint32_t count;   /* 0: none */
+};
+
+struct stack_entry {
+    uint64_t key; /* 0: unused */
+    uint32_t id;
+};
+
+/* What a thread has whose stacks have had run loops. */
+struct hs_script_cache {
+    struct stack_entry stacks[STACK_ENTRIES];
+    struct loop_entry loops[LOOP_ENTRIES];
+    struct hs_script_memory memory;
+    /* The frames that were read last, innermost first, and for each group of them the index of the
+     * first frame behind it. */
+    uint32_t frame_ids[HS_SCRIPT_FRAMES_MAX];
+    uint32_t group_ends[HS_SCRIPT_FRAMES_MAX];
+    uint32_t frame_count, group_count;
+    uint32_t language;
+    bool is_cut;                    /* the script's stack is deeper */
+    bool is_full;                   /* a table of the region */
+    uint32_t ids[STACK_FRAMES_MAX]; /* the stack that is put together */
+    uint32_t count;
+};
+
+/* The number of regions so far: what was found for another one is not used. */
+static uint32_t region_number;
+
+void hs_script_stack_clear(void)
+{
+    hs_add_relaxed(&region_number, 1);
+}
+
+static struct hs_script_cache *cache_of(struct hs_thread *thread)
+{
+    if (hs_unlikely(!thread->script_cache)) {
+        thread->script_cache = hs_pages_map_sparse(sizeof(*thread->script_cache));
+    }
+    return thread->script_cache;
+}
+
+static uint32_t cut_marker(void)
+{
+    return hs_frame_intern(HS_FRAME_PC_CUT, HS_MODULE_ID_MARKER, HS_FRAME_MARKER);
+}
+
+/* --- frames ----------------------------------------------------------------------------------- */
+
+static uint32_t intern_text(struct hs_script_text text, uint32_t limit_bytes)
+{
+    text = hs_script_clip(text, limit_bytes - 1);
+    return text.text ? hs_code_text_intern(text.text, text.bytes) : 0;
+}
+
+/* Implements hs_script_sink.add. */
+static bool add_frame(void *ctx, const struct hs_script_frame *frame)
+{
+    struct hs_script_cache *cache = ctx;
+    if (cache->frame_count == HS_SCRIPT_FRAMES_MAX) {
+        return false;
+    }
+    const struct hs_code_name_v2 name = {
+        .function_off = intern_text(frame->function, HS_CODE_FUNCTION_BYTES),
+        .file_off = intern_text(frame->file, HS_CODE_FILE_BYTES),
+        .line = frame->line,
+        .first_line = frame->first_line,
+        .language = cache->language,
+    };
+    uint32_t id = hs_code_frame_intern(&name);
+    cache->is_full |= id == HS_ID_NONE;
+    cache->frame_ids[cache->frame_count++] = id;
+    return id != HS_ID_NONE;
+}
+
+/* Implements hs_script_sink.end_entry. */
+static void end_group(void *ctx, uint32_t frame_count)
+{
+    struct hs_script_cache *cache = ctx;
+    if (cache->group_count < HS_SCRIPT_FRAMES_MAX) {
+        cache->group_ends[cache->group_count++] = frame_count;
+    }
+}
+
+/* So many stacks that are not as expected are taken for a layout that is not the one we know. */
+#define FAILURES_MAX 64U
+
+/* By language. A number of failures above FAILURES_MAX stays. */
+static struct {
+    uint32_t failures, successes;
+} ends[HS_LANGUAGE_N];
+
+static bool is_refused(uint32_t language)
+{
+    return hs_load_relaxed(&ends[language].failures) > FAILURES_MAX &&
+           hs_load_relaxed(&ends[language].successes) == 0;
+}
+
+static void note_end(uint32_t language, enum hs_script_end end)
+{
+    bool is_success = end == HS_SCRIPT_WHOLE || end == HS_SCRIPT_CUT;
+    uint32_t *count = is_success ? &ends[language].successes : &ends[language].failures;
+    uint32_t before = hs_load_relaxed(count);
+    if (end != HS_SCRIPT_NONE && hs_unlikely(before <= FAILURES_MAX)) {
+        hs_store_relaxed(count, before + 1);
+        hs_code_names_note_state(language, is_refused(language) ? HS_SCRIPT_STATE_REFUSED
+                                                                : HS_SCRIPT_STATE_READ);
+    }
+}
+
+/* Reads the frames of the thread. False: there are none that can be used. */
+static bool read_frames(struct hs_script_cache *cache, const struct hs_script_runtime *runtime)
+{
+    const struct hs_script_sink sink = { .add = add_frame, .end_entry = end_group, .ctx = cache };
+    cache->frame_count = cache->group_count = 0;
+    cache->language = runtime->language;
+    cache->is_full = false;
+    hs_script_memory_init(&cache->memory);
+    enum hs_script_end end = hs_script_runtime_read(runtime, &cache->memory, &sink);
+    cache->is_cut = end == HS_SCRIPT_CUT;
+    if (cache->is_cut && cache->frame_count > 0) {
+        cache->frame_ids[cache->frame_count - 1] = cut_marker();
+    }
+    note_end(runtime->language, end);
+    return (end == HS_SCRIPT_WHOLE || end == HS_SCRIPT_CUT) && !cache->is_full &&
+           cache->frame_count > 0;
+}
+
+/* --- run loops -------------------------------------------------------------------------------- */
+
+static bool is_loop(const struct hs_script_runtime *runtime, uint32_t frame_id)
+{
+    const struct hs_frame_v1 *frame = hs_region_frame(frame_id);
+    bool is = false;
+    for (unsigned i = 0; frame && i < HS_SCRIPT_LOOPS; i++) {
+        is |= !(frame->flags & (HS_FRAME_MARKER | HS_FRAME_NAMED)) &&
+              frame->pc - 1 - runtime->loops[i].start_va < runtime->loops[i].bytes;
+    }
+    return is;
+}
+
+/* The frames of a stack, all of which can be read. NULL: they cannot. */
+static const uint32_t *frames_of(uint32_t stack_id, uint32_t *ret_count)
+{
+    const struct hs_stack_v1 *stack = hs_region_stack(stack_id);
+    *ret_count = stack ? stack->frame_count : 0;
+    return stack && hs_region_at(HS_SECTION_FRAME_IDS,
+                                 (uint64_t)stack->frame_ids_idx + stack->frame_count)
+               ? hs_region_at(HS_SECTION_FRAME_IDS, stack->frame_ids_idx)
+               : NULL;
+}
+
+static HS_COLD void look_for_loops(uint32_t native_id, struct loop_entry *entry)
+{
+    uint32_t count;
+    const uint32_t *ids = frames_of(native_id, &count);
+    entry->count = 0;
+    for (uint32_t r = 0; ids && r < hs_script_runtimes.count && entry->count == 0; r++) {
+        for (uint32_t i = 0; i < count; i++) {
+            entry->count += is_loop(&hs_script_runtimes.list[r], ids[i]);
+        }
+        entry->runtime = r;
+    }
+}
+
+/* What is known of the run loops of a native stack. */
+static const struct loop_entry *loops_of(struct hs_script_cache *cache, uint32_t native_id,
+                                         uint32_t runtime_count)
+{
+    /* An interpreter that is found later may be in stacks that are known already. */
+    uint64_t key = (uint64_t)native_id << 32 | (uint64_t)runtime_count << 24 |
+                   (hs_load_relaxed(&region_number) & 0xffffff);
+    struct loop_entry *entry = &cache->loops[native_id % LOOP_ENTRIES];
+    if (hs_unlikely(entry->key != key)) {
+        entry->key = 0;
+        hs_signal_fence();
+        look_for_loops(native_id, entry);
+        hs_signal_fence();
+        entry->key = key;
+    }
+    return entry;
+}
+
+/* --- putting a stack together ----------------------------------------------------------------- */
+
+static void put(struct hs_script_cache *cache, uint32_t id)
+{
+    if (cache->count < STACK_FRAMES_MAX) {
+        cache->ids[cache->count++] = id;
+    }
+}
+
+/* The number of frames up to the end of the groups that belong to the loop with this number. */
+static uint32_t frames_up_to(const struct hs_script_cache *cache, uint32_t loop,
+                             uint32_t loop_count)
+{
+    bool is_unclear = loop_count > cache->group_count && !cache->is_cut;
+    bool is_last = loop + 1 >= loop_count || loop >= cache->group_count;
+    return is_unclear || is_last ? cache->frame_count : cache->group_ends[loop];
+}
+
+static void combine(struct hs_script_cache *cache, const struct hs_script_runtime *runtime,
+                    const uint32_t *ids, uint32_t count, uint32_t loop_count)
+{
+    uint32_t at = 0, loop = 0;
+    cache->count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t before = cache->count;
+        if (is_loop(runtime, ids[i])) {
+            uint32_t end = frames_up_to(cache, loop++, loop_count);
+            for (; at < end; at++) {
+                put(cache, cache->frame_ids[at]);
+            }
+        }
+        if (cache->count == before) {
+            put(cache, ids[i]);
+        }
+    }
+    if (cache->count == STACK_FRAMES_MAX) {
+        cache->ids[STACK_FRAMES_MAX - 1] = cut_marker();
+    }
+}
+
+static HS_COLD uint32_t make(struct hs_script_cache *cache, const struct loop_entry *loops,
+                             uint32_t native_id)
+{
+    uint32_t count;
+    const struct hs_stack_v1 *native = hs_region_stack(native_id);
+    const uint32_t *ids = frames_of(native_id, &count);
+    if (!ids) {
+        return native_id;
+    }
+    combine(cache, &hs_script_runtimes.list[loops->runtime], ids, count, loops->count);
+    const struct hs_stack_key key = {
+        .frame_ids = cache->ids,
+        .frame_count = cache->count,
+        .end = native->end,
+        .guessed_frame = native->guessed_frame,
+    };
+    return hs_stack_intern(&key);
+}
+
+static uint64_t key_of(const struct hs_script_cache *cache, uint32_t native_id)
+{
+    uint64_t hash = (uint64_t)native_id << 32 | hs_load_relaxed(&region_number);
+    for (uint32_t i = 0; i < cache->frame_count; i++) {
+        hash = hs_hash_step(hash, cache->frame_ids[i]);
+    }
+    for (uint32_t i = 0; i < cache->group_count; i++) {
+        hash = hs_hash_step(hash, cache->group_ends[i]);
+    }
+    return hs_mix64(hash) | 1;
+}
+
+/* The id of the stack with the frames of one of the runtimes. */
+static uint32_t add_runtime(struct hs_thread *thread, uint32_t native_id, uint32_t runtime_count)
+{
+    struct hs_script_cache *cache = cache_of(thread);
+    if (!cache || native_id == HS_ID_NONE) {
+        return native_id;
+    }
+    const struct loop_entry *loops = loops_of(cache, native_id, runtime_count);
+    if (loops->count == 0 || is_refused(hs_script_runtimes.list[loops->runtime].language) ||
+        !read_frames(cache, &hs_script_runtimes.list[loops->runtime])) {
+        return native_id;
+    }
+    uint64_t key = key_of(cache, native_id);
+    struct stack_entry *entry = &cache->stacks[(key >> 1) % STACK_ENTRIES];
+    if (hs_likely(entry->key == key)) {
+        return entry->id;
+    }
+    uint32_t id = make(cache, loops, native_id);
+    if (id != HS_ID_NONE) {
+        /* A signal handler may leave by longjmp in between: an entry is never half of one pair. */
+        entry->key = 0;
+        hs_signal_fence();
+        entry->id = id;
+        hs_signal_fence();
+        entry->key = key;
+    }
+    return id;
+}
+
+__attribute__((noinline)) uint32_t hs_script_stack_add(struct hs_thread *thread, uint32_t native_id)
+{
+    uint32_t id = native_id, flags = hs_load_relaxed(&hs_control_page.control.flags);
+    if (hs_python_interpreters_are_there()) {
+        id = hs_python_stack_add(thread, id);
+    }
+    /* ORDER script-runtime: all that is known of these interpreters. */
+    uint32_t runtime_count = hs_load_acquire(&hs_script_runtimes.count);
+    bool is_off = (flags & HS_CONTROL_NO_PYTHON_FRAMES) != 0;
+    return is_off || runtime_count == 0 ? id : add_runtime(thread, id, runtime_count);
+}

@@ -1,0 +1,31 @@
+/*
+ * Stacks with the frames of a script in them: a native stack, in which each run loop of an
+ * interpreter (of Perl, PHP or Ruby: patch/script_runtimes.h) is replaced by the frames that it
+ * runs.
+ *
+ * Such frames are no part of the replay key: the interpreter changes them while the words of the
+ * native stack stay the same. So each sample of a thread with a run loop in its stack reads them
+ * again, with their names. Texts and frames are stored once, and a table of the thread's finds the
+ * stack of this native stack and these frames.
+ *
+ * Where the frames belong. Each call of the run loop runs one group of frames (script_frames.h),
+ * counted from inside. The outermost loop gets the groups that are left: a script that is being
+ * compiled has a frame and no loop. If there are more loops than groups, it is not known to which
+ * of them a group belongs, and all frames stand at the innermost loop.
+ *
+ * Threads   any, inside the guard.
+ * Fails     the native stack's id: there are no frames, or they are not what is known of this
+ *           interpreter. HS_ID_NONE: a table has no room.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "client/thread/thread.h"
+
+/* The id of the stack `native_id` with the frames of the script that the thread runs, and with the
+ * functions of Python (python_stack.h). */
+uint32_t hs_script_stack_add(struct hs_thread *thread, uint32_t native_id);
+
+/* Forgets all stacks: for a new region. No other thread may be recording meanwhile. */
+void hs_script_stack_clear(void);
