@@ -26,7 +26,7 @@ enum hs_unwind_table_flag {
 /* In which file the section was. */
 enum hs_unwind_table_source {
     HS_UNWIND_TABLE_NONE,
-    HS_UNWIND_TABLE_MODULE, /* the module's own .debug_frame */
+    HS_UNWIND_TABLE_MODULE, /* the module's: .debug_frame, or an .eh_frame without a header */
     HS_UNWIND_TABLE_DEBUG_FILE,
     HS_UNWIND_TABLE_MINI, /* .gnu_debugdata */
     HS_UNWIND_TABLE_SOURCE_N,

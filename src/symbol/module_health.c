@@ -13,6 +13,7 @@
 #include "symbol/debug_files.h"
 #include "symbol/debug_image.h"
 #include "symbol/elf_file.h"
+#include "symbol/mini_debug.h"
 
 #define SECTIONS_MAX 65536U
 #define PHDRS_MAX    65536U
@@ -27,6 +28,9 @@
 #define ENC_PCREL         0x10U
 
 #define STUB_SECTIONS_MAX 4U
+
+/* Functions are seldom larger on average. */
+#define FRAME_POINTER_EACH_BYTES 1024U
 
 /* --- unwind tables --- */
 
@@ -199,6 +203,46 @@ void hs_module_health_tables(const struct hs_elf_file *file, struct hs_module_he
     }
 }
 
+static bool has_section(const struct hs_elf_file *file, const char *name)
+{
+    return file->elf && has_bytes(hs_elf_file_section(file, name));
+}
+
+static enum hs_unwind_files find_unwind_files(const struct hs_debug_files *files)
+{
+    struct hs_elf_file mini;
+    if (has_section(&files->module, ".debug_frame")) {
+        return HS_UNWIND_FILES_MODULE;
+    }
+    if (has_section(&files->debug, ".debug_frame")) {
+        return HS_UNWIND_FILES_DEBUG;
+    }
+    if (hs_mini_debug_open(&files->module, &mini) != 0) {
+        return HS_UNWIND_FILES_NONE;
+    }
+    bool has_rules = has_section(&mini, ".debug_frame") || has_section(&mini, ".eh_frame");
+    hs_elf_file_close(&mini);
+    return has_rules ? HS_UNWIND_FILES_MINI : HS_UNWIND_FILES_NONE;
+}
+
+/* Is there a `push %rbp; mov %rsp,%rbp` for every so many bytes of code? */
+static bool has_frame_pointers(const struct hs_elf_file *file)
+{
+    static const uint8_t prologue[] = { 0x55, 0x48, 0x89, 0xe5 };
+    Elf_Data *data = NULL;
+    Elf_Scn *scn = hs_elf_file_section(file, ".text");
+    size_t count = 0;
+    if (!has_bytes(scn) || !(data = elf_rawdata(scn, NULL)) || !data->d_buf) {
+        return false;
+    }
+    const uint8_t *at = data->d_buf, *end = at + data->d_size;
+    while ((at = memmem(at, (size_t)(end - at), prologue, sizeof(prologue)))) {
+        at += sizeof(prologue);
+        count++;
+    }
+    return count > 0 && data->d_size / count <= FRAME_POINTER_EACH_BYTES;
+}
+
 /* --- names --- */
 
 static void look_at_names(const struct hs_debug_files *files, struct hs_module_health *health)
@@ -232,6 +276,8 @@ int hs_module_health_look(const char *path, const struct hs_symbol_options *opti
         health.has_code = hs_elf_file_code_sva(&files.module) != 0;
         health.has_build_id = files.module.build_id_bytes > 0;
         hs_module_health_tables(&files.module, &health);
+        health.unwind_files = find_unwind_files(&files);
+        health.has_frame_pointers = has_frame_pointers(&files.module);
         look_at_names(&files, &health);
         *ret_health = health;
     }

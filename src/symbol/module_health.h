@@ -27,6 +27,15 @@ enum hs_unwind_tables {
     HS_UNWIND_TABLES_SORTED,
 };
 
+/* Where rules are that are not in the memory of a running program, and that heapscope reads from
+ * files. */
+enum hs_unwind_files {
+    HS_UNWIND_FILES_NONE,
+    HS_UNWIND_FILES_MODULE, /* its own .debug_frame */
+    HS_UNWIND_FILES_DEBUG,  /* .debug_frame of its debug file */
+    HS_UNWIND_FILES_MINI,   /* its mini debug info */
+};
+
 /* The best source of names for its functions. */
 enum hs_module_names {
     HS_MODULE_NAMES_NONE,
@@ -43,6 +52,9 @@ struct hs_module_health {
     /* machine code without the linker's stubs, according to the section headers */
     uint64_t code_bytes;
     uint64_t covered_bytes; /* the part of it that rules of .eh_frame cover */
+    enum hs_unwind_files unwind_files;
+    /* Its functions look as if they keep frame pointers: a guess, from their first instructions. */
+    bool has_frame_pointers;
     enum hs_module_names names;
     /* it has debug information that is compressed in a way that heapscope cannot unpack */
     bool is_debug_unreadable;

@@ -13,6 +13,7 @@ import tempfile
 
 import pytest
 from preload import preloadable
+from unwind_modules import make_program
 from waiting import state_of, wait_until
 
 TRUE = "/usr/bin/true"
@@ -143,7 +144,7 @@ def test_python(doctor):
     assert status == 0
     assert of(findings, "program") == (["ok"], "/usr/bin/python3 can be profiled > None")
     assert of(findings, "libraries")[0] == ["ok"]
-    assert of(findings, "unwind tables") == (["ok"], "every module has unwind tables > None")
+    assert of(findings, "unwind tables") == (["ok"], "every module has unwind tables (.eh_frame) > None")
     assert of(findings, "build ids")[0] == ["ok"]
 
 
@@ -206,15 +207,29 @@ def test_no_unwind_tables(doctor, build, tmp_path):
         doctor(build("bare", "-fno-asynchronous-unwind-tables")),
         "unwind tables", "no unwind tables for the code of bare: ", "-fasynchronous-unwind-tables",
     )
-    # With .debug_frame only, which is not loaded at run time.
-    assert_problem(doctor(build("debug", "-g", "-fno-asynchronous-unwind-tables")), "unwind tables", "code of debug: ")
     program = build("cut")
     subprocess.run(["objcopy", "-R", ".eh_frame", "-R", ".eh_frame_hdr", program], check=True)
     assert_problem(doctor(program), "unwind tables", "no unwind tables for the code of cut: ")
-    assert_problem(doctor(build("lost", "-Wl,--no-eh-frame-hdr")), "unwind tables", "the unwind tables of lost cannot be found", "--eh-frame-hdr")
     status, findings = doctor(build("fine"))
     assert status == 0
     assert of(findings, "unwind tables")[0] == ["ok"]
+
+
+@pytest.mark.parametrize("place, words", [
+    ("debug_frame", "libthrough.so are only in .debug_frame"),
+    ("debuglink", "libthrough.so are only in a debug file"),
+    ("mini_debug_frame", "libthrough.so are only in mini debug info"),
+    ("mini_eh_frame", "libthrough.so are only in mini debug info"),
+    ("no_hdr", "libthrough.so (.eh_frame) cannot be found at run time: heapscope reads them"),
+    ("frame_pointer", "libthrough.so, which seems to keep frame pointers"),
+])
+def test_unwind_tables_in_files(doctor, tmp_path, place, words):
+    """Which source of unwind information a module has that is not in memory."""
+    program, _ = make_program(tmp_path / "with", place, optimize="-O0")
+    status, findings = doctor(program)
+    states, text = of(findings, "unwind tables")
+    assert (status, states) == (0, ["note"]), text
+    assert words in text
 
 
 def test_flaws_are_summed_up(doctor, tmp_path):

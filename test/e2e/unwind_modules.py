@@ -6,7 +6,7 @@ import subprocess
 SOURCE = pathlib.Path(__file__).resolve().parents[1] / "target" / "through.c"
 NO_EH = ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-fomit-frame-pointer"]
 # Where the information is, and nowhere else.
-PLACES = ["eh_frame", "debug_frame", "debug_frame_zlib", "build_id", "debuglink", "mini_debug_frame", "mini_eh_frame", "frame_pointer",
+PLACES = ["eh_frame", "no_hdr", "debug_frame", "debug_frame_zlib", "build_id", "debuglink", "mini_debug_frame", "mini_eh_frame", "frame_pointer",
           "nothing"]
 NOT_MINI = [".debug_info", ".debug_abbrev", ".debug_line", ".debug_str", ".debug_line_str", ".debug_aranges", ".debug_loclists",
             ".debug_rnglists", ".debug_loc", ".debug_ranges", ".comment", ".debug_addr", ".debug_str_offsets"]
@@ -46,10 +46,15 @@ class Module:
         getattr(self, place)(compiler, flags)
 
     def compile(self, out, command):
-        frames = {"eh_frame": ["-fasynchronous-unwind-tables"], "frame_pointer": [*NO_EH, "-fno-omit-frame-pointer"]}
+        frames = {"eh_frame": ["-fasynchronous-unwind-tables"],
+                  "no_hdr": ["-fomit-frame-pointer", "-fasynchronous-unwind-tables", "-Wl,--no-eh-frame-hdr"],
+                  "frame_pointer": [*NO_EH, "-fno-omit-frame-pointer"]}
         call(*command, "-g", *frames.get(self.place, NO_EH), SOURCE, "-o", out)
 
     def eh_frame(self, *_):
+        call("strip", "--strip-debug", self.file)
+
+    def no_hdr(self, *_):
         call("strip", "--strip-debug", self.file)
 
     def debug_frame(self, *_):

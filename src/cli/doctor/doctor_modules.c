@@ -77,6 +77,33 @@ static bool has_no_rules(const struct hs_module_health *health)
     return own_bytes > 0 && health->covered_bytes <= START_COVERED_BYTES + own_bytes / 100;
 }
 
+static bool has_debug_frame(const struct hs_module_health *health)
+{
+    return has_no_rules(health) && health->unwind_files == HS_UNWIND_FILES_MODULE;
+}
+
+static bool has_debug_file(const struct hs_module_health *health)
+{
+    return has_no_rules(health) && health->unwind_files == HS_UNWIND_FILES_DEBUG;
+}
+
+static bool has_mini_debug(const struct hs_module_health *health)
+{
+    return has_no_rules(health) && health->unwind_files == HS_UNWIND_FILES_MINI;
+}
+
+static bool has_only_frame_pointers(const struct hs_module_health *health)
+{
+    return has_no_rules(health) && health->unwind_files == HS_UNWIND_FILES_NONE &&
+           health->has_frame_pointers;
+}
+
+static bool has_nothing(const struct hs_module_health *health)
+{
+    return has_no_rules(health) && health->unwind_files == HS_UNWIND_FILES_NONE &&
+           !health->has_frame_pointers;
+}
+
 static bool has_unfound_rules(const struct hs_module_health *health)
 {
     return !has_no_rules(health) && health->tables == HS_UNWIND_TABLES_UNFOUND;
@@ -128,18 +155,38 @@ static bool has_unreadable_lines(const struct hs_module_health *health)
     "install their -dbgsym packages, or put their .debug files beside them or into "               \
     "/usr/lib/debug/.build-id"
 
+/* Of unwind tables. */
+#define IN_FILES                                                                                   \
+    "stacks are cut for the first milliseconds of 'heapscope run'; if that matters, build with "   \
+    "-fasynchronous-unwind-tables"
+
 static const struct rule {
     const char *check;
     enum hs_finding_state state;
     bool (*applies)(const struct hs_module_health *health);
     const char *what, *remedy;
 } rules[] = {
-    { UNWIND_TABLES, HS_FINDING_PROBLEM, has_no_rules,
+    { UNWIND_TABLES, HS_FINDING_PROBLEM, has_nothing,
       "no unwind tables for the code of %s: stacks end there",
-      "build with -fasynchronous-unwind-tables" },
-    { UNWIND_TABLES, HS_FINDING_PROBLEM, has_unfound_rules,
-      "the unwind tables of %s cannot be found at run time: stacks end there",
-      "link with -Wl,--eh-frame-hdr" },
+      "build with -fasynchronous-unwind-tables, or install their -dbgsym packages" },
+    { UNWIND_TABLES, HS_FINDING_NOTE, has_only_frame_pointers,
+      "no unwind tables for the code of %s, which seems to keep frame pointers: heapscope follows "
+      "these",
+      "if frames are missing, build with -fasynchronous-unwind-tables" },
+    { UNWIND_TABLES, HS_FINDING_NOTE, has_debug_frame,
+      "the unwind tables of %s are only in .debug_frame, which heapscope reads from the file",
+      IN_FILES },
+    { UNWIND_TABLES, HS_FINDING_NOTE, has_debug_file,
+      "the unwind tables of %s are only in a debug file (.debug_frame), which heapscope reads",
+      IN_FILES },
+    { UNWIND_TABLES, HS_FINDING_NOTE, has_mini_debug,
+      "the unwind tables of %s are only in mini debug info (.gnu_debugdata), which heapscope reads "
+      "from the file",
+      IN_FILES },
+    { UNWIND_TABLES, HS_FINDING_NOTE, has_unfound_rules,
+      "the unwind tables of %s (.eh_frame) cannot be found at run time: heapscope reads them from "
+      "the file",
+      IN_FILES ", and link with -Wl,--eh-frame-hdr" },
     { UNWIND_TABLES, HS_FINDING_NOTE, has_unsorted_rules,
       "the unwind tables of %s have no search table: recording is slow there",
       "link with -Wl,--eh-frame-hdr" },
@@ -250,7 +297,7 @@ void hs_doctor_modules_say(const struct hs_doctor_modules *modules, struct hs_fi
     static const struct {
         const char *check, *fine;
     } checks[] = {
-        { UNWIND_TABLES, "every module has unwind tables" },
+        { UNWIND_TABLES, "every module has unwind tables (.eh_frame)" },
         { BUILD_IDS, "every module has a build id" },
         { NAMES, NULL },
     };

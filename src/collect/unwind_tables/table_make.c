@@ -132,7 +132,9 @@ static bool find_section(struct making *making, enum hs_unwind_table_source *ret
 {
     const struct hs_elf_file *module = &making->files.module;
     *ret_source = HS_UNWIND_TABLE_MODULE;
-    if (try_section(making, module, ".debug_frame", true)) {
+    /* An .eh_frame without a header is in memory, but the loader does not tell where. */
+    if (try_section(making, module, ".eh_frame", false) ||
+        try_section(making, module, ".debug_frame", true)) {
         return true;
     }
     *ret_source = HS_UNWIND_TABLE_DEBUG_FILE;

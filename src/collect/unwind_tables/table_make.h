@@ -1,7 +1,8 @@
 /*
- * Makes the unwind table of a module (fmt/unwind_table_layout.h) from its files: from .debug_frame
- * in the module or in its debug file, or from .debug_frame or .eh_frame in its mini debug info. The
- * first of these that covers code which the module's own .eh_frame does not cover is taken.
+ * Makes the unwind table of a module (fmt/unwind_table_layout.h) from its files: from an .eh_frame
+ * without a header, from .debug_frame in the module or in its debug file, or from .debug_frame or
+ * .eh_frame in its mini debug info. The first of these that covers code which the module's own
+ * .eh_frame does not cover is taken.
  *
  * The table has entries for that code only; the section goes into it as it is.
  *
