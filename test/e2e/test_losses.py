@@ -14,7 +14,8 @@ from waiting import wait_until
 
 
 
-NO_CFI = ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-O1"]
+# Not even in .debug_frame, which heapscope would read.
+NO_CFI = ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-O1", "-g0"]
 
 
 def losses_of(found):

@@ -1,6 +1,7 @@
 /*
  * The file of a module, as far as its headers and its .eh_frame go: which code it has, and how much
- * of that its .eh_frame covers.
+ * of that its .eh_frame covers. Of a large module only the index of .eh_frame is read, if that
+ * names functions everywhere.
  *
  * Every program has a few rules in its .eh_frame, from the C library's start-up code. So what
  * counts is the share of code that the rules cover, and not whether there is a section.
@@ -31,11 +32,13 @@ struct hs_module_file {
     uint64_t exec_off, exec_sva, exec_bytes;
     uint8_t build_id[HS_UNWIND_TABLE_BUILD_ID_BYTES]; /* its first bytes, if it is longer */
     uint8_t build_id_bytes;
-    struct hs_code_range codes[HS_MODULE_FILE_CODES_MAX]; /* all executable segments */
+    /* Sections with code; without section headers, segments. */
+    struct hs_code_range codes[HS_MODULE_FILE_CODES_MAX];
     uint32_t code_count;
     struct hs_code_range *covered; /* by FDEs of .eh_frame, in the order of addresses; owned */
     size_t covered_count;
-    uint64_t code_bytes, covered_bytes;
+    uint64_t code_bytes;
+    bool is_dense; /* it is large, and its .eh_frame was not read: it is for all of its code */
 };
 
 /* Opens the file at `path` as `pid` sees it, if it is the one with the number `inode`. `ret_path`
