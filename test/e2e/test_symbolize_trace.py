@@ -5,11 +5,13 @@ import io
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import socket
 import subprocess
 import tarfile
+import time
 
 import pytest
 import symbols_reference as reference
@@ -402,3 +404,95 @@ def test_bundle_cut_off(heapscope, bundle, tmp_path):
     # Within the names: those that are whole count.
     cut.write_bytes(data[: len(data) - 1024 - 400])
     assert heapscope("report", cut).returncode == 0
+
+
+# --- many modules ---
+
+
+def field(number, value):
+    """A field of a protobuf message: a number, or bytes."""
+
+    def varint(n):
+        out = bytearray()
+        while n > 0x7F:
+            out.append(n & 0x7F | 0x80)
+            n >>= 7
+        return bytes([*out, n])
+
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    value = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def interned(number, iid, *fields):
+    return field(number, field(1, iid) + b"".join(fields))
+
+
+def trace_of(modules):
+    """A trace as heapprofd writes it, with a frame for each address of [(path, build id, addresses)]."""
+    packets = field(1, field(10, 7) + field(13, 1) + field(12, interned(16, 0, field(2, "")) + interned(17, 0, field(2, ""))))
+    frame = 0
+    for number, (path, build_id, addresses) in enumerate(modules, 1):
+        data = interned(16, number, field(2, bytes.fromhex(build_id))) + interned(17, number, field(2, path[1:]))
+        data += interned(19, number, field(2, number), field(7, number))
+        for address in addresses:
+            frame += 1
+            data += interned(6, frame, field(3, number), field(4, address))
+        packets += field(1, field(10, 7) + field(12, data))
+    return packets
+
+
+def many_modules(folder, count):
+    """Copies of a library with debug information, each with a build id of its own: [(path, build id, addresses)]."""
+    functions_ = "".join(f"void *f{i}(unsigned n) {{ void *p = malloc(n + {i}); if (n) return step(p);\n return p; }}\n" for i in range(150))
+    source, library = folder / "many.c", folder / "many.so"
+    source.write_text("#include <stdlib.h>\nstatic inline void *step(void *p) { return realloc(p, 9); }\n" + functions_)
+    subprocess.run(["gcc", "-g", "-gz", "-O1", "-fPIC", "-shared", "-Wl,--build-id=sha1", "-o", library, source], check=True)
+    build_id, data = reference.build_id(library), library.read_bytes()
+    addresses = reference.call_sites(library)
+    assert data.count(bytes.fromhex(build_id)) == 1 and len(addresses) >= 250
+    made = []
+    for number in range(count):
+        other = f"{number:08x}" + build_id[8:]
+        path = folder / f"lib{number}.so"
+        path.write_bytes(data.replace(bytes.fromhex(build_id), bytes.fromhex(other)))
+        made.append((str(path), other, addresses[:250]))
+    return made
+
+
+@pytest.mark.slow
+def test_many_modules(heapscope, tmp_path):
+    """50,000 frames in 200 modules: at most 10 s, and the second time 1 s; all of them have a name and a line."""
+    modules = many_modules(tmp_path, 200)
+    trace, env = tmp_path / "x.pftrace", {"HEAPSCOPE_CACHE": str(tmp_path / "cache")}
+    trace.write_bytes(trace_of(modules))
+    times = []
+    for _ in range(2):
+        start = time.monotonic()
+        done = heapscope("symbolize", "-o", tmp_path / "symbols", trace, env=env)
+        times.append(time.monotonic() - start)
+        assert done.returncode == 0 and "50,000 of 50,000 frames have names, 50,000 of them" in done.stderr, done.stderr
+    assert (tmp_path / "symbols").read_bytes().count(b"many.c") >= 50000
+    print(times)
+    assert times[0] <= 10 and times[1] <= 1, times
+
+
+@pytest.mark.slow
+def test_memory_of_a_large_file(heapscope, tmp_path):
+    """A trace of 300 MB, made by repetition, is completed within 48 MiB of memory, as a single one is."""
+    modules = many_modules(tmp_path, 20)
+    one = trace_of(modules)
+    # Something of each repetition that a profile would keep.
+    one += b"".join(field(1, field(10, 7) + field(8, n) + field(37, field(5, field(1, 5) + field(2, field(1, 1) + field(2, n)))))
+                    for n in range(1, 20000))
+    trace = tmp_path / "x.pftrace"
+    with open(trace, "wb") as out:
+        while out.tell() < 300 << 20:
+            out.write(one)
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_DATA, (48 << 20, 48 << 20))
+
+    done = heapscope("symbolize", "-o", tmp_path / "symbols", trace, preexec_fn=limit)
+    assert done.returncode == 0 and "5,000 of 5,000 frames have names, 5,000 of them" in done.stderr, done.stderr
