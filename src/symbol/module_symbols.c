@@ -15,6 +15,7 @@
 #include "symbol/debug_files.h"
 #include "symbol/dwarf_names.h"
 #include "symbol/elf_names.h"
+#include "symbol/folded_names.h"
 #include "symbol/mini_debug.h"
 #include "symbol/perf_map.h"
 #include "symbol/symbol_builder.h"
@@ -97,6 +98,20 @@ static void use_tables(struct hs_symbol_builder *builder, const struct hs_elf_na
     }
 }
 
+/* Marks code that functions share, by the best kind of table that there is. */
+static int mark_folded(const struct hs_debug_files *files, const struct hs_elf_file *mini,
+                       struct hs_symbol_builder *builder, const struct hs_elf_name *names)
+{
+    const struct hs_elf_file *file = files->module.has_symtab  ? &files->module
+                                     : files->debug.has_symtab ? &files->debug
+                                     : mini->elf               ? mini
+                                                               : &files->module;
+    bool is_exported_only = file == &files->module && !file->has_symtab;
+    return file->elf ? hs_folded_names_mark(builder, file,
+                                            is_exported_only ? SHT_DYNSYM : SHT_SYMTAB, names)
+                     : 0;
+}
+
 static int name_from_files(const struct hs_symbol_options *options,
                            struct hs_symbol_builder *builder, const struct hs_debug_files *files)
 {
@@ -117,6 +132,7 @@ static int name_from_files(const struct hs_symbol_options *options,
     }
     if (err == 0) {
         use_tables(builder, names, sources);
+        err = mark_folded(files, &mini, builder, names);
     }
     free(names);
     free(sources);

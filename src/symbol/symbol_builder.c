@@ -13,6 +13,7 @@
 #include "rt/check.h"
 #include "symbol/demangle.h"
 #include "util/array.h"
+#include "util/buf.h"
 
 #define STRINGS_MAX_BYTES (UINT32_C(1) << 30)
 /* A longer name, which only a hostile file contains, is cut. */
@@ -256,6 +257,23 @@ void hs_symbol_builder_line(struct hs_symbol_builder *builder, size_t pc_idx,
         .file_off = file_off,
         .line = file_off != 0 ? line : 0,
     };
+}
+
+void hs_symbol_builder_folded(struct hs_symbol_builder *builder, size_t pc_idx, const char *mark,
+                              uint32_t folded_off)
+{
+    struct hs_symbol_table *table = &builder->table;
+    const struct hs_symbol_span *span = &table->spans[pc_idx];
+    struct hs_buf text = HS_BUF_INIT;
+    if (builder->err != 0 || span->line_count == 0) {
+        return;
+    }
+    uint32_t last = span->line_first + span->line_count - 1;
+    hs_buf_printf(&text, "%s%s", table->strings + table->lines[last].function_off, mark);
+    table->lines[last].function_off = hs_symbol_builder_string(builder, hs_buf_text(&text));
+    table->lines[last].folded_off = folded_off;
+    builder->err = builder->err ? builder->err : text.err;
+    hs_buf_deinit(&text);
 }
 
 void hs_symbol_builder_source(struct hs_symbol_builder *builder, enum hs_symbol_source source)

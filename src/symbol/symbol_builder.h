@@ -72,6 +72,13 @@ struct hs_symbol_name hs_symbol_builder_name_pair(struct hs_symbol_builder *buil
 void hs_symbol_builder_line(struct hs_symbol_builder *builder, size_t pc_idx,
                             struct hs_symbol_name name, uint32_t file_off, uint32_t line);
 
+/*
+ * Adds `mark` to the name of the function that the code of an address belongs to, and the names of
+ * all functions that share the code. An address without a line stays as it is.
+ */
+void hs_symbol_builder_folded(struct hs_symbol_builder *builder, size_t pc_idx, const char *mark,
+                              uint32_t folded_off);
+
 /* Notes that `source` named an address. The best source that did becomes that of the table. */
 void hs_symbol_builder_source(struct hs_symbol_builder *builder, enum hs_symbol_source source);
 

@@ -23,7 +23,8 @@ bool hs_symbol_table_is_valid(const struct hs_symbol_table *table)
     for (uint32_t i = 0; i < table->line_count; i++) {
         const struct hs_symbol_line *line = &table->lines[i];
         if (line->function_off >= table->string_bytes ||
-            line->system_name_off >= table->string_bytes || line->file_off >= table->string_bytes) {
+            line->system_name_off >= table->string_bytes || line->file_off >= table->string_bytes ||
+            line->folded_off >= table->string_bytes) {
             return false;
         }
     }

@@ -19,6 +19,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What stands between the names of functions that share code. */
+#define HS_SYMBOL_FOLDED_BETWEEN " | "
+
 /* Why a module has no names at all. docs/SYMBOLS.md says what a user can do about each. */
 enum hs_symbol_reason {
     HS_SYMBOL_REASON_NONE,         /* names were found; `source` says how much */
@@ -54,6 +57,7 @@ struct hs_symbol_line {
     uint32_t system_name_off; /* as in the file; equal to function_off when it was not mangled */
     uint32_t file_off;        /* 0 unknown */
     uint32_t line;            /* 1-based; 0 unknown */
+    uint32_t folded_off;      /* all functions that share the code; 0: no others are known */
 };
 
 struct hs_symbol_span {

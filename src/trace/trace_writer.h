@@ -93,6 +93,7 @@ struct hs_trace_line {
     const char *system_name; /* as in the symbol table; NULL: the same as `function` */
     const char *file;        /* NULL or "": unknown */
     uint32_t line;           /* 0: unknown */
+    const char *folded;      /* the functions that share the code, "a | b"; NULL or "": unknown */
 };
 
 struct hs_trace_address {

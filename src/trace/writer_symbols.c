@@ -55,6 +55,10 @@ static void add_line(struct symbols_packet *symbols, const struct hs_trace_line 
         out->heapscope_system_name = (char *)(uintptr_t)line->system_name;
         symbols->text_bytes += strlen(line->system_name);
     }
+    if (line->folded && line->folded[0] != '\0') {
+        out->heapscope_folded_names = (char *)(uintptr_t)line->folded;
+        symbols->text_bytes += strlen(line->folded);
+    }
 }
 
 static void add_address(struct hs_trace_writer *writer, struct symbols_packet *symbols,

@@ -193,6 +193,9 @@ static void write_line(struct writer *w, const struct hs_profile_frame *frame,
     if (is_inlined) {
         hs_json_kv_bool(&w->json, "is_inlined", true);
     }
+    if (line && line->folded != 0) {
+        put_string(w, "folded_functions", line->folded);
+    }
     if (frame->module < p->module_count && p->modules[frame->module].path != 0) {
         put_string(w, "module", p->modules[frame->module].path);
     }

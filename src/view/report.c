@@ -161,6 +161,9 @@ static int write_memory(struct hs_report *report)
         hs_report_write_functions(report);
         err = hs_report_write_stacks(report);
     }
+    if (err == 0) {
+        hs_report_write_folded(report);
+    }
     return err;
 }
 

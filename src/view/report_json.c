@@ -168,6 +168,10 @@ static void write_functions(struct hs_report *report, struct hs_json *json, enum
     for (uint32_t i = 0; i < report->row_count && i < top; i++) {
         hs_json_open_inline(json, '{');
         hs_report_json_function(report, json, &report->agg, report->rows[i].function);
+        const char *folded = hs_report_folded(report, report->rows[i].function);
+        if (folded) {
+            hs_json_kv_string(json, "folded_functions", folded);
+        }
         hs_report_json_amount(json, "self", &report->rows[i].self);
         hs_report_json_amount(json, "total", &report->rows[i].total);
         hs_json_close(json, '}');

@@ -230,6 +230,13 @@ int hs_report_json_trees(struct hs_report *report, struct hs_json *json);
 
 /* report_focus.c: which stacks the report is of; nothing without a focus */
 void hs_report_write_focus(struct hs_report *report);
+/* The largest functions by total are looked at, so many of them. */
+#define HS_REPORT_FOLDED_ROWS 200
+/* Writes which of the largest functions are folded code, and what to do about it; nothing if none
+ * is. Sorts the rows. */
+void hs_report_write_folded(struct hs_report *report);
+/* All functions that share the code of this function, "a | b"; NULL: no others are known. */
+const char *hs_report_folded(const struct hs_report *report, uint32_t function);
 /* Writes the field "focus" of the open object; nothing without a focus. */
 void hs_report_json_focus(const struct hs_report *report, struct hs_json *json);
 

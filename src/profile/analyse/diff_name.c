@@ -7,6 +7,7 @@
  *   f()::{lambda(int)#2}, f()::$_1                  f()::{lambda}        closures of gcc and clang
  *   a::b::h0123456789abcdef, a[1f2e3d4c5b6a798]::b  a::b                 Rust's hashes, old and v0
  *   g[abi:cxx11](), set<pair<int, int> >            g(), set<pair<int, int>>
+ *   f() [DEDUPED]                                   f()                  folded code
  *
  * Closures of one function with the same parameters become one: their numbers change with every
  * closure that is written before them, and two compilers count differently.
@@ -22,6 +23,9 @@
 #include "util/buf.h"
 
 #define RUST_HASH_DIGITS 16
+/* Behind the name of code that other functions share (symbol/folded_names.h): another build, or a
+ * recording by an older version, may not have it. */
+#define FOLDED_MARK " [DEDUPED]"
 /* a crate's number has up to 16 digits, and hardly ever fewer than these */
 #define RUST_CRATE_MIN 8
 #define RUST_CRATE_MAX 16
@@ -72,6 +76,10 @@ static size_t stem_bytes(const char *name)
 {
     const char *clone = strstr(name, " [clone .");
     size_t bytes = clone && clone > name ? (size_t)(clone - name) : strlen(name);
+    size_t mark_bytes = strlen(FOLDED_MARK);
+    if (bytes > mark_bytes && memcmp(name + bytes - mark_bytes, FOLDED_MARK, mark_bytes) == 0) {
+        bytes -= mark_bytes;
+    }
     for (const char *dot = strchr(name, '.'); dot && dot < name + bytes;
          dot = strchr(dot + 1, '.')) {
         if (dot > name && (is_copy_mark(dot) || is_static_number(name, dot))) {

@@ -13,8 +13,8 @@
  * MODULE+0xOFFSET. Inlined functions are functions.
  *
  * Ensures   removed stacks are those of samples and parts: what the dumps say of themselves, like
- *           their totals, still contains them. With `from` and `hide`, blocks, births and lifetimes
- *           are forgotten.
+ *           their totals, still contains them. With `from` and `hide`, blocks, births and
+ *           lifetimes are forgotten.
  * Threads   one user, and no reader meanwhile.
  * Fails     -ENOMEM, -EOVERFLOW; the profile is then only good to be freed.
  */

@@ -66,6 +66,7 @@ struct hs_profile_line {
     uint32_t system_name; /* string id: as in the symbol table */
     uint32_t file;        /* string id, 0 unknown */
     uint32_t line;        /* 1-based, 0 unknown */
+    uint32_t folded;      /* string id: all functions that share the code, "a | b"; 0 none */
 };
 
 enum hs_frame_kind {

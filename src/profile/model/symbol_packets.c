@@ -60,6 +60,7 @@ static int write_module(struct hs_trace_writer *writer, const struct hs_symbol_r
                                : hs_symbol_string(table, line->system_name_off),
             .file = hs_symbol_string(table, line->file_off),
             .line = line->line,
+            .folded = hs_symbol_string(table, line->folded_off),
         };
     }
     for (uint32_t i = 0; err == 0 && i < table->span_count; i++) {

@@ -95,6 +95,9 @@ static int put_span(struct filling *filling, const struct hs_symbol_table *table
         if (err == 0) {
             err = put_string(filling, hs_symbol_string(table, from->file_off), &line.file);
         }
+        if (err == 0 && from->folded_off != 0) {
+            err = put_string(filling, hs_symbol_string(table, from->folded_off), &line.folded);
+        }
         p->lines[first + i] = line;
     }
     if (err == 0 && span->line_count > 0) {

@@ -137,6 +137,9 @@ static void on_symbols(struct hs_load *load, const Hs__Pb__ModuleSymbols *symbol
                 .system_name = hs_builder_string(load->builder, system_name),
                 .file = hs_builder_string(load->builder, file),
                 .line = line->line_number,
+                .folded = line->heapscope_folded_names
+                              ? hs_builder_string(load->builder, line->heapscope_folded_names)
+                              : 0,
             };
         }
         hs_builder_symbol(load->builder, path, symbols->build_id.data, symbols->build_id.len,
