@@ -8,7 +8,11 @@
 
 #include <libiberty/demangle.h>
 #include <setjmp.h>
+#include <stdlib.h>
 #include <string.h>
+
+#define D_NAME_BYTES_MAX      2048U
+#define D_BACK_REFERENCES_MAX 16U
 
 struct demangle_out {
     char *text;
@@ -27,14 +31,39 @@ static void take(const char *text, size_t bytes, void *ctx)
     out->bytes += bytes;
 }
 
+/*
+ * D's demangler returns memory, and has no limit: a name that refers back to its own parts again
+ * and again ("Q") can stand for gigabytes.
+ */
+static bool demangle_d(const char *name, char *out, size_t out_bytes)
+{
+    size_t back_count = 0, bytes = strlen(name);
+    for (const char *at = name; *at != '\0'; at++) {
+        back_count += *at == 'Q';
+    }
+    if (bytes > D_NAME_BYTES_MAX || back_count > D_BACK_REFERENCES_MAX) {
+        return false;
+    }
+    char *text = dlang_demangle(name, DMGL_PARAMS);
+    bool is_good = text && strlen(text) < out_bytes;
+    if (is_good) {
+        memcpy(out, text, strlen(text) + 1);
+    }
+    free(text);
+    return is_good;
+}
+
 bool hs_demangle(const char *name, char *out, size_t out_bytes)
 {
     /*
      * All mangled names begin with an underscore: `_Z` for C++ and for Rust's legacy names, which
-     * look the same, `_R` for Rust v0, `_GLOBAL_` for functions that run before main.
+     * look the same, `_R` for Rust v0, `_D` for D, `_GLOBAL_` for functions that run before main.
      */
     if (out_bytes == 0 || name[0] != '_') {
         return false;
+    }
+    if (name[1] == 'D') {
+        return demangle_d(name, out, out_bytes);
     }
     struct demangle_out demangled = { .text = out, .capacity_bytes = out_bytes };
     if (setjmp(demangled.full) != 0) {

@@ -1,5 +1,6 @@
 /*
- * Demangles C++ (Itanium ABI) and Rust (legacy and v0) names.
+ * Demangles names of C++ (Itanium ABI), Rust (legacy and v0) and D. Names of Swift stay as they
+ * are: no library here demangles them.
  *
  * libiberty does the work. Its callback interface is used, because it needs no memory of its own
  * and can be left half way: a mangled name of a hundred bytes can stand for gigabytes of text. Such

@@ -16,6 +16,7 @@
 
 #define ELLIPSIS  "\xE2\x80\xA6"
 #define ANONYMOUS "(anonymous namespace)"
+#define DECLTYPE  "decltype ("
 
 /* The kinds of token that the scanner returns. */
 enum token_kind { TOKEN_END, TOKEN_TEXT, TOKEN_ATOM, TOKEN_OPEN, TOKEN_CLOSE };
@@ -73,6 +74,8 @@ static size_t operator_bytes(const char *at)
     return word_bytes + signs;
 }
 
+static size_t group_end(const char *name, size_t at);
+
 static struct token next_token(const char *name, size_t at)
 {
     char c = name[at];
@@ -81,6 +84,12 @@ static struct token next_token(const char *name, size_t at)
     }
     if (c == '(' && strncmp(name + at, ANONYMOUS, sizeof(ANONYMOUS) - 1) == 0) {
         return (struct token){ .kind = TOKEN_ATOM, .bytes = sizeof(ANONYMOUS) - 1 };
+    }
+    if (c == 'd' && (at == 0 || !is_word(name[at - 1])) &&
+        strncmp(name + at, DECLTYPE, sizeof(DECLTYPE) - 1) == 0) {
+        /* A type of a result or a parameter: "decltype (f(x))". */
+        return (struct token){ .kind = TOKEN_ATOM,
+                               .bytes = group_end(name, at + sizeof(DECLTYPE) - 2) - at };
     }
     if (c == 'o' && (at == 0 || !is_word(name[at - 1]))) {
         size_t bytes = operator_bytes(name + at);
@@ -169,13 +178,14 @@ static bool is_path_group(const char *name, size_t at)
            (at == 0 || name[at - 1] == ':' || (at >= 4 && strncmp(name + at - 4, " as ", 4) == 0));
 }
 
-void hs_cxx_write(struct hs_buf *buf, const char *name, enum hs_cxx_detail detail)
+/* What stands in place of groups; NULL: nothing, and qualifiers behind arguments go as well. */
+struct stand_ins {
+    bool has_templates; /* template arguments stay */
+    const char *templates, *arguments;
+};
+
+static void write_with(struct hs_buf *buf, const char *name, const struct stand_ins *stand_ins)
 {
-    name = hs_cxx_skip_result_type(name);
-    if (detail == HS_CXX_FULL || !is_qualified(name)) {
-        hs_buf_str(buf, name);
-        return;
-    }
     size_t at = 0;
     for (;;) {
         struct token token = next_token(name, at);
@@ -183,21 +193,48 @@ void hs_cxx_write(struct hs_buf *buf, const char *name, enum hs_cxx_detail detai
             return;
         }
         bool is_dropped = token.kind == TOKEN_OPEN && !is_path_group(name, at) &&
-                          (token.bracket == '(' || detail >= HS_CXX_NO_TEMPLATES);
+                          (token.bracket == '(' || !stand_ins->has_templates);
         if (!is_dropped) {
             hs_buf_add(buf, name + at, token.bytes);
             at += token.bytes;
             continue;
         }
         size_t end = group_end(name, at);
-        bool is_empty = name[at + 1] == ')';
-        if (detail < HS_CXX_BARE) {
-            hs_buf_str(buf, token.bracket == '(' ? (is_empty ? "()" : "(" ELLIPSIS ")")
-                                                 : "<" ELLIPSIS ">");
+        const char *stand_in = token.bracket == '(' ? stand_ins->arguments : stand_ins->templates;
+        if (stand_in) {
+            hs_buf_str(buf, token.bracket == '(' && name[at + 1] == ')' ? "()" : stand_in);
         } else if (token.bracket == '(' && name[end] == ' ') {
-            end += strcspn(name + end, ":"); /* const and other qualifiers of the function */
+            /* const and other qualifiers of the function; marks such as [DEDUPED] stay */
+            size_t bytes = strcspn(name + end, stand_ins->templates ? ":[" : ":");
+            end += bytes - (name[end + bytes] == '[');
         }
         at = end;
+    }
+}
+
+void hs_cxx_write(struct hs_buf *buf, const char *name, enum hs_cxx_detail detail)
+{
+    const struct stand_ins stand_ins = {
+        .has_templates = detail < HS_CXX_NO_TEMPLATES,
+        .templates = detail < HS_CXX_BARE ? "<" ELLIPSIS ">" : NULL,
+        .arguments = detail < HS_CXX_BARE ? "(" ELLIPSIS ")" : NULL,
+    };
+    name = hs_cxx_skip_result_type(name);
+    if (detail == HS_CXX_FULL || !is_qualified(name)) {
+        hs_buf_str(buf, name);
+        return;
+    }
+    write_with(buf, name, &stand_ins);
+}
+
+void hs_cxx_write_short(struct hs_buf *buf, const char *name)
+{
+    const struct stand_ins stand_ins = { .templates = "<" ELLIPSIS ">" };
+    name = hs_cxx_skip_result_type(name);
+    if (is_qualified(name)) {
+        write_with(buf, name, &stand_ins);
+    } else {
+        hs_buf_str(buf, name);
     }
 }
 

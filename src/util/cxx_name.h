@@ -30,6 +30,9 @@ enum hs_cxx_detail {
 /* Appends the name in the given detail. */
 void hs_cxx_write(struct hs_buf *buf, const char *name, enum hs_cxx_detail detail);
 
+/* Appends Class<…>::f: without result type, parameters and template arguments. */
+void hs_cxx_write_short(struct hs_buf *buf, const char *name);
+
 /* Appends the name in the most detail that fits in `columns`, sanitized for a terminal. */
 void hs_cxx_write_fit(struct hs_buf *buf, const char *name, size_t columns);
 

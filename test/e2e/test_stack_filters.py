@@ -47,4 +47,4 @@ def test_wrong_usage(heapscope, stacks):
     for options in (["--from", "a", "--leaks"], ["--hide", "a", "--base", stacks], ["--hide", "a", "--rss"]):
         assert heapscope("report", *options, stacks).returncode == 2
     done = heapscope("export", "-f", "sqlite", "--hide", "a", stacks)
-    assert done.returncode == 2 and "filter in SQL" in done.stderr
+    assert done.returncode == 2 and "SQL does it" in done.stderr

@@ -89,6 +89,40 @@ static void details(void **state)
     }
 }
 
+static const struct {
+    const char *name, *want;
+} short_names[] = {
+    { "void std::vector<int, std::allocator<int> >::push_back(int&&)",
+      "std::vector<…>::push_back" },
+    { "std::map<int, std::set<int> >::at(int const&) const", "std::map<…>::at" },
+    { "std::ostream& std::operator<< <char>(std::ostream&, char)", "std::operator<< <…>" },
+    { "bool operator<(a::B const&, a::B const&)", "operator<" },
+    { "a::F<int>::operator()(int) const", "a::F<…>::operator()" },
+    { "run(int)::{lambda(int)#1}::operator()(int) const", "run::{lambda#1}::operator()" },
+    { "(anonymous namespace)::load(char*)", "(anonymous namespace)::load" },
+    { "decltype (f(0)) a::b<int>(int)", "a::b<…>" },
+    { "a::b<decltype (x<y>(0))>::c(decltype (z))", "a::b<…>::c" },
+    { "a::C<int>::grow(int) const [DEDUPED]", "a::C<…>::grow [DEDUPED]" },
+    { "operator new(unsigned long)", "operator new" },
+    { "operator new[](unsigned long)", "operator new[]" },
+    { "<alloc::vec::Vec<T> as core::ops::Drop>::drop",
+      "<alloc::vec::Vec<…> as core::ops::Drop>::drop" },
+    { "main", "main" },
+    { "libfoo<1>.so+0x1a2b", "libfoo<1>.so+0x1a2b" },
+    { "decltype (", "decltype (" },
+};
+
+static void are_short(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(short_names) / sizeof(short_names[0]); i++) {
+        struct hs_buf buf = HS_BUF_INIT;
+        hs_cxx_write_short(&buf, short_names[i].name);
+        assert_string_equal(hs_buf_text(&buf), short_names[i].want);
+        hs_buf_deinit(&buf);
+    }
+}
+
 static void check_fit(const char *name, size_t columns, const char *want)
 {
     struct hs_buf buf = HS_BUF_INIT;
@@ -121,6 +155,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(details),
+        cmocka_unit_test(are_short),
         cmocka_unit_test(fits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

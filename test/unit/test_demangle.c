@@ -36,6 +36,24 @@ static void rust(void **state)
     expect("_RINvNtC3std3mem8align_ofjdE", "std::mem::align_of::<usize, f64>");
 }
 
+static void d(void **state)
+{
+    (void)state;
+    expect("_D3std5stdio4File5closeMFZv", "std.stdio.File.close()");
+    expect("_D6module4funcFiZv", "module.func(int)");
+}
+
+/* A name of D that refers back to its parts too often is not demangled: it can be of any length. */
+static void d_without_end(void **state)
+{
+    (void)state;
+    char name[256] = "_D1f", text[HS_DEMANGLED_BYTES_MAX];
+    for (int i = 0; i < 20; i++) {
+        strcat(name, "QbQb");
+    }
+    assert_false(hs_demangle(name, text, sizeof(text)));
+}
+
 static void not_mangled(void **state)
 {
     (void)state;
@@ -95,6 +113,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cxx),
         cmocka_unit_test(rust),
+        cmocka_unit_test(d),
+        cmocka_unit_test(d_without_end),
         cmocka_unit_test(not_mangled),
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(a_name_that_explodes),

@@ -145,7 +145,7 @@ int hs_cmd_deobfuscate(int argc, char **argv)
     };
     const struct hs_opts_spec spec = {
         .command = "deobfuscate",
-        .summary = "write the original names of obfuscated Java code, to append to a trace",
+        .summary = "write original names of obfuscated Java code",
         .operands_usage = "FILE > MAPPING",
         .footer = "Then: cat FILE MAPPING > WHOLE. The environment variable PERFETTO_PROGUARD_MAP\n"
                   "names maps as well: [PACKAGE=]PATH[:[PACKAGE=]PATH...].",

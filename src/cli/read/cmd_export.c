@@ -249,6 +249,10 @@ static int run_export(const char *path, const struct export_args *args)
         status = hs_filter_options_apply_aloud(path, profile, &args->filters, &select, view);
     }
     if (status == 0) {
+        status =
+            hs_filter_options_rename(path, profile, &args->filters, args->format == HS_EXPORT_JSON);
+    }
+    if (status == 0) {
         status = merge_small(path, args, profile, view);
     }
     if (status == 0) {
@@ -378,9 +382,10 @@ static int export_with(const struct hs_opts_spec *spec, const char *path, struct
         return hs_args_fail(spec, "pprof is binary and would garble the terminal: use -o FILE");
     }
     const char *filter = hs_filter_options_given(&args->filters);
+    filter = filter ? filter : hs_filter_options_names_given(&args->filters);
     if (filter && (args->base || args->format == HS_EXPORT_SQLITE)) {
         return hs_args_fail(spec, "%s cannot be combined with %s", filter,
-                            args->base ? "--base" : "the format sqlite: filter in SQL");
+                            args->base ? "--base" : "the format sqlite: SQL does it");
     }
     if (args->base) {
         return export_difference(spec, path, args);

@@ -86,6 +86,10 @@ static int parse_filters(const struct hs_opts_spec *spec, struct report_args *ar
                               : args->is_rss  ? "--rss"
                                               : "--base");
     }
+    if (status == 0 && args->base && hs_filter_options_names_given(filters)) {
+        status = hs_args_fail(spec, "%s cannot be combined with --base",
+                              hs_filter_options_names_given(filters));
+    }
     if (status == 0 && is_changed && (args->is_leaks || args->has_lifetimes)) {
         status = hs_args_fail(spec, "--from and --hide cannot be combined with %s",
                               args->is_leaks ? "--leaks" : "--lifetimes");
@@ -301,6 +305,8 @@ static int run_report(const char *path, const struct report_args *args,
         status = HS_EXIT_STATUS_FAILED;
     }
     status = status ? status : hs_filter_options_apply(path, profile, &args->filters);
+    status =
+        status ? status : hs_filter_options_rename(path, profile, &args->filters, args->is_json);
     if (status == 0 && args->has_lifetimes) {
         status = check_lifetimes(path, profile, options);
     }

@@ -23,6 +23,12 @@ const char hs_filter_help_hide[] =
     "leave out the functions that match, and count what they allocated for\n"
     "their callers; may be given more than once";
 
+const char hs_filter_help_short[] =
+    "leave out template arguments and parameters: std::vector<…>::push_back;\n"
+    "JSON has the full names";
+const char hs_filter_help_annotations[] =
+    "put [jit], [interp] and [inlined] behind the names of such functions";
+
 static int parse_list(const struct hs_opts_spec *spec, const char *option,
                       const struct hs_opt_list *texts, struct hs_focus *patterns)
 {
@@ -56,6 +62,23 @@ const char *hs_filter_options_given(const struct hs_filter_options *options)
            : options->from.count > 0 ? "--from"
            : options->hide.count > 0 ? "--hide"
                                      : NULL;
+}
+
+const char *hs_filter_options_names_given(const struct hs_filter_options *options)
+{
+    return options->names.is_short          ? "--short-names"
+           : options->names.has_annotations ? "--annotations"
+                                            : NULL;
+}
+
+int hs_filter_options_rename(const char *path, struct hs_profile *profile,
+                             const struct hs_filter_options *options, bool is_data)
+{
+    int err = is_data ? 0 : hs_shown_names_apply(profile, &options->names);
+    if (err != 0) {
+        hs_message("%s: %s", path, strerror(-err));
+    }
+    return err ? HS_EXIT_STATUS_FAILED : 0;
 }
 
 int hs_filter_options_apply(const char *path, struct hs_profile *profile,
