@@ -18,9 +18,10 @@ struct hs_heap_opts {
     struct hs_opt_list heaps, excluded;
     bool is_all;
     bool has_lifetimes;
+    bool is_without_python_frames;
 };
 
-#define HS_HEAP_OPTION_COUNT 4
+#define HS_HEAP_OPTION_COUNT 5
 #define HS_HEAP_OPTIONS(o)                                                                         \
     HS_OPT_LIST(0, "heaps", "LIST", &(o)->heaps,                                                   \
                 "record only these heaps: names or globs, separated by commas; malloc's is "       \
@@ -30,7 +31,9 @@ struct hs_heap_opts {
                     "do not record these heaps: names or globs, separated by commas"),             \
         HS_OPT_FLAG(0, "lifetimes", &(o)->has_lifetimes,                                           \
                     "also record how long freed blocks lived, and which were temporary, for "      \
-                    "'report --lifetimes'")
+                    "'report --lifetimes'"),                                                       \
+        HS_OPT_FLAG(0, "no-python-frames", &(o)->is_without_python_frames,                         \
+                    "show the interpreter's own functions in place of those of Python")
 
 /* Settles the selection: *interval_bytes is that of -i, or 0 for the default, and becomes malloc's.
  * HS_ARGS_GO_ON, or the exit status after an error was printed. */

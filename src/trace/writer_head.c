@@ -314,6 +314,11 @@ static void fill_contents(const struct hs_snapshot *snap, Hs__Pb__HsDump *out)
     if (snap->types_time_mono_ns > 0) {
         HS_SET_FIELD(out, types_time_ns, snap->types_time_mono_ns);
     }
+    if (snap->python_state == HS_PYTHON_STATE_UNKNOWN ||
+        snap->python_state == HS_PYTHON_STATE_REFUSED) {
+        HS_SET_FIELD(out, python_state, snap->python_state);
+        HS_SET_FIELD(out, python_version, snap->python_version);
+    }
     out->has_is_without_types = out->is_without_types = snap->is_without_types;
     out->has_has_lifetimes = out->has_lifetimes = snap->has_lifetimes;
     out->has_has_blocks = out->has_blocks = snap->has_blocks;

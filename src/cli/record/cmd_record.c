@@ -348,7 +348,8 @@ int hs_cmd_record(int argc, char **argv)
             status = HS_EXIT_STATUS_FAILED;
         }
         if (status == 0) {
-            schedule.heaps.has_lifetimes = o.has_lifetimes; /* no config says it */
+            schedule.heaps.has_lifetimes = o.has_lifetimes; /* no config says these */
+            schedule.heaps.is_without_python_frames = o.is_without_python_frames;
             status = check(&schedule, o.program != NULL);
         }
         if (status == 0) {

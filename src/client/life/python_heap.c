@@ -115,6 +115,15 @@ bool hs_python_heap_maps(uint64_t pc, size_t len_bytes)
            hs_python_slots_maps_arena(pc, len_bytes) && hs_heaps_is_wanted(HS_HEAP_NAME_PYTHON);
 }
 
+/* Tells that there is an interpreter whose frames are not read, if there is no other. */
+static void note_unknown(void)
+{
+    uint32_t version = hs_load_relaxed(&hs_python_interpreters.unknown_version);
+    if (version != 0 && hs_load_relaxed(&hs_python_interpreters.known) == 0) {
+        hs_region_note_python(HS_PYTHON_STATE_UNKNOWN, version);
+    }
+}
+
 void hs_python_heap_find(void)
 {
     hs_python_interpreters_find();
@@ -124,6 +133,7 @@ void hs_python_heap_find(void)
             hs_code_names_note_state(language, HS_SCRIPT_STATE_UNKNOWN);
         }
     }
+    note_unknown();
     if (hs_python_slots_find && hs_python_slots_find()) {
         hs_python_heap_follow();
     }

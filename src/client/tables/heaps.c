@@ -219,7 +219,8 @@ void hs_heaps_select(const char *text)
     struct hs_heap_rule_v2 rule;
     bool is_malloc_known = false, is_over = false;
     /* A new region begins with the selection of the last session. */
-    control->flags &= ~(uint32_t)(HS_CONTROL_NO_MALLOC | HS_CONTROL_LIFETIMES);
+    control->flags &=
+        ~(uint32_t)(HS_CONTROL_NO_MALLOC | HS_CONTROL_LIFETIMES | HS_CONTROL_NO_PYTHON_FRAMES);
     selection->other_interval_bytes = HS_INTERVAL_SAME;
     selection->rule_count = 0;
     memset(selection->rules, 0, sizeof(selection->rules));
@@ -227,6 +228,10 @@ void hs_heaps_select(const char *text)
         text = parse_rule(text, &rule);
         if (hs_text_is_same(rule.pattern, HS_HEAPS_LIFETIMES)) {
             control->flags |= HS_CONTROL_LIFETIMES;
+            continue;
+        }
+        if (hs_text_is_same(rule.pattern, HS_HEAPS_NO_PYTHON)) {
+            control->flags |= HS_CONTROL_NO_PYTHON_FRAMES;
             continue;
         }
         if (!is_malloc_known && hs_text_matches(rule.pattern, heaps[0].name)) {

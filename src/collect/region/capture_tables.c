@@ -382,6 +382,8 @@ static int copy_names(const struct hs_region *region, struct hs_snapshot *snap)
     uint32_t cmdline_bytes = header->cmdline_bytes;
     memcpy(snap->comm, header->comm, sizeof(snap->comm));
     snap->pid = header->pid;
+    snap->python_state = header->python_state;
+    snap->python_version = header->python_version;
     snap->ppid = header->ppid;
     snap->forked_from_pid = header->forked_from_pid;
     snap->is_from_startup = header->is_from_startup != 0;

@@ -41,6 +41,7 @@ struct hs_heap_selection {
     bool is_without_malloc;
     bool is_without_others;        /* heaps that no rule names are not recorded */
     bool has_lifetimes;            /* of the heaps that are recorded, lifetimes are, too */
+    bool is_without_python_frames; /* stacks have no functions of Python */
     uint64_t other_interval_bytes; /* theirs; 0: the session's */
     uint32_t rule_count;
     struct hs_heap_rule_v2 rules[HS_REGION_HEAP_RULES];
@@ -50,6 +51,7 @@ struct hs_heap_selection {
 struct hs_heap_page {
     bool is_without_malloc;
     bool has_lifetimes;
+    bool is_without_python_frames;
     struct hs_heap_selection_v2 selection; /* unused rules are 0 */
 };
 
@@ -67,7 +69,7 @@ const char *hs_heap_selection_check(const struct hs_heap_selection *selection);
 
 /* Are all heaps recorded at the session's interval? */
 bool hs_heap_selection_is_all(const struct hs_heap_selection *selection);
-/* Is that so, and are lifetimes not recorded? */
+/* Is that so, and is everything else as when nothing is asked for? */
 bool hs_heap_selection_is_default(const struct hs_heap_selection *selection);
 /* The interval of a heap: HS_INTERVAL_OFF, HS_INTERVAL_SAME, or bytes. */
 uint64_t hs_heap_selection_interval(const struct hs_heap_selection *selection, const char *heap);

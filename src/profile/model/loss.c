@@ -94,6 +94,14 @@ static const struct hs_loss_text load_losses[HS_LOAD_LOSS_N] = {
     [HS_LOAD_LOSS_SCOPES] = { "lost_scopes",
                               "scopes recorded as (other) (there were too many different ones)",
                               false, false },
+    [HS_LOAD_LOSS_PYTHON_UNKNOWN] = { "python_unknown",
+                                      "processes whose stacks have no functions of Python "
+                                      "(heapscope knows those of CPython 3.8 to 3.13)",
+                                      false, false },
+    [HS_LOAD_LOSS_PYTHON_REFUSED] = { "python_refused",
+                                      "processes whose stacks have no functions of Python (their "
+                                      "interpreter does not have the frames of its version)",
+                                      false, false },
     [HS_LOAD_LOSS_OVERRUN] = { "buffer_overran",
                                "profiles that ended early (heapprofd's buffer overflowed)", true,
                                false },

@@ -29,6 +29,8 @@ enum hs_load_loss {
     /* of heapscope's recorder, beyond enum hs_loss */
     HS_LOAD_LOSS_BAD_ELEMENTS,
     HS_LOAD_LOSS_SCOPES,
+    HS_LOAD_LOSS_PYTHON_UNKNOWN,
+    HS_LOAD_LOSS_PYTHON_REFUSED,
     /* of heapprofd */
     HS_LOAD_LOSS_OVERRUN,
     HS_LOAD_LOSS_CORRUPTED,

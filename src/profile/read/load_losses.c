@@ -81,6 +81,7 @@ void hs_load_losses_set(struct hs_load *load, struct hs_load_losses *losses,
     losses->bad_count = dump->bad_count;
     losses->lost_scope_count = dump->lost_scope_count;
     losses->refusal = refusal;
+    losses->python_state = dump->python_state;
 }
 
 static enum hs_loss_unit unit_of(uint32_t loss)
@@ -130,6 +131,10 @@ void hs_load_losses_add(struct hs_load *load, uint32_t process, const struct hs_
                 losses->bad_count);
     hs_loss_add(load->builder, process, hs_loss_of_load(HS_LOAD_LOSS_SCOPES),
                 losses->lost_scope_count);
+    hs_loss_add(load->builder, process, hs_loss_of_load(HS_LOAD_LOSS_PYTHON_UNKNOWN),
+                losses->python_state == HS_PYTHON_STATE_UNKNOWN);
+    hs_loss_add(load->builder, process, hs_loss_of_load(HS_LOAD_LOSS_PYTHON_REFUSED),
+                losses->python_state == HS_PYTHON_STATE_REFUSED);
     hs_loss_add(load->builder, process, hs_loss_of_refusal(losses->refusal),
                 losses->refusal != HS_REFUSAL_NONE);
 }

@@ -152,6 +152,7 @@ struct hs_load_losses {
     struct hs_load_weight lost[16], stack_end[16];
     uint64_t bad_count, lost_scope_count;
     uint32_t refusal;
+    uint32_t python_state; /* enum hs_python_state */
     struct hs_load_guess {
         uint32_t text; /* string id */
         bool is_jit;
