@@ -2,16 +2,15 @@
 of the JVM."""
 
 import csv
-import glob
 import io
 import os
 import re
 import shutil
-import signal
 import subprocess
 
 import pytest
 from conftest import TARGETS, clean_env
+from resident import need_ptrace
 
 MOMENTS = 1000
 # How often code runs before it allocates: each moment comes after so many calls. -Xint would take minutes for more.
@@ -40,6 +39,17 @@ WITH RECURSIVE up(block, size, id, parent_id, depth) AS (
   SELECT up.block, up.size, n.id, n.parent_id, up.depth + 1 FROM up JOIN heapscope_nodes n ON n.id = up.parent_id)
 SELECT up.block, up.size, up.depth, n.name, n.source_file, n.line_number, n.module
 FROM up JOIN heapscope_nodes n USING (id) ORDER BY up.block, up.depth
+"""
+
+# Allocations by whether the outermost entry of the stack says why the stack ends there.
+ENDS = """
+WITH RECURSIVE up(node_id, id, parent_id) AS (
+  SELECT id, id, parent_id FROM heapscope_nodes WHERE id IN (SELECT node_id FROM heapscope_samples)
+  UNION ALL
+  SELECT up.node_id, n.id, n.parent_id FROM up JOIN heapscope_nodes n ON n.id = up.parent_id)
+SELECT n.kind = 'marker' AS is_cut, CAST(sum(s.alloc_count) AS INTEGER) AS blocks
+FROM heapscope_samples s JOIN up USING (node_id) JOIN heapscope_nodes n ON n.id = up.id
+WHERE up.parent_id IS NULL GROUP BY 1
 """
 
 
@@ -73,16 +83,13 @@ def java_part(frames):
     return [f"{frame['name']}:{frame['line_number'].replace('[NULL]', '0')}" for frame in frames if frame["module"] == "[java]"]
 
 
-@pytest.mark.parametrize("options, every", OPTIONS, ids=[" ".join(options) or "default" for options, _ in OPTIONS])
-def test_as_java_sees_them(dist, heapscope, tmp_path, java_program, options, every):
-    """At 1,000 moments the Java frames of a stack are those of Throwable.getStackTrace, with their lines."""
-    file = tmp_path / "a file.pftrace"
-    command = [dist / "bin" / "heapscope", "run", "-q", "-i", 1, "--blocks", "-o", file, "--", *java_program(options), MOMENTS, every]
-    done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, text=True, env=clean_env(), check=True, timeout=180)
-    expected = {}
-    for line in done.stdout.splitlines():
-        size, *frames = line.split()
-        expected[int(size)] = frames
+def expected_stacks(text):
+    """size -> frames, as the program has printed them."""
+    return {int(size): frames for size, *frames in (line.split() for line in text.splitlines())}
+
+
+def check_stacks(heapscope, file, expected):
+    """The Java frames are those that Java saw, with their lines, and each stack begins where its thread began."""
     seen = {size: frames for size, frames in seen_stacks(heapscope, file).items() if size in expected}
     assert len(expected) == MOMENTS and seen.keys() == expected.keys()
     different = []
@@ -92,3 +99,35 @@ def test_as_java_sees_them(dist, heapscope, tmp_path, java_program, options, eve
             different.append((frames, shown))
     assert not different, f"{len(different)} of {MOMENTS}: {different[0]}"
     assert all(frames[-1]["name"] in ("__clone3", "clone3", "start_thread") for frames in seen.values())
+
+
+@pytest.mark.parametrize("options, every", OPTIONS, ids=[" ".join(options) or "default" for options, _ in OPTIONS])
+def test_as_java_sees_them(dist, heapscope, tmp_path, java_program, options, every):
+    """At 1,000 moments; and of all stacks of the program, at least 99 % are whole."""
+    file = tmp_path / "a file.pftrace"
+    command = [dist / "bin" / "heapscope", "run", "-q", "-i", 1, "--blocks", "-o", file, "--", *java_program(options), MOMENTS, every]
+    done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, text=True, env=clean_env(), check=True, timeout=180)
+    check_stacks(heapscope, file, expected_stacks(done.stdout))
+    ends = rows(heapscope, file, ENDS)
+    assert sum(int(row["blocks"]) for row in ends if row["is_cut"] == "1") <= 0.01 * sum(int(row["blocks"]) for row in ends)
+
+
+def test_attached(heapscope, attach, java_program):
+    """The same of a program whose code was compiled before heapscope came, from its first sample on."""
+    need_ptrace()
+    command = list(map(str, [*java_program([]), MOMENTS, 97, "wait"]))
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=clean_env()) as program:
+        assert program.stdout.readline() == "ready\n"
+        session = attach(program.pid, options=("-i", 1, "--blocks"))
+        said, _ = program.communicate("\n", timeout=180)
+        session.wait()
+    check_stacks(heapscope, session.file, expected_stacks(said))
+
+
+def test_without_java_frames(dist, heapscope, tmp_path, java_program):
+    """--no-python-frames: the JVM's structures are not read, and no frame is Java's."""
+    file = tmp_path / "x.pftrace"
+    command = [dist / "bin" / "heapscope", "run", "-q", "-i", 1, "--no-python-frames", "-o", file, "--", *java_program([]), 20, 97]
+    subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, env=clean_env(), check=True, timeout=180)
+    modules = {row["module"] for row in rows(heapscope, file, "SELECT DISTINCT module FROM heapscope_nodes")}
+    assert "[java]" not in modules and any(module.endswith("libjvm.so") for module in modules)

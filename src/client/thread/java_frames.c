@@ -114,6 +114,9 @@ bool hs_java_frames_has(uint64_t pc, bool *ret_is_new)
     /* ORDER java: with its code, all that is known of the JVM. */
     uint64_t low_va = hs_load_acquire(&code_low_va);
     bool is_taken = false;
+    if (hs_load_relaxed(&hs_control_page.control.flags) & HS_CONTROL_NO_PYTHON_FRAMES) {
+        return false;
+    }
     if (low_va == 0 && hs_jvm_module_is_seen() && hs_load_relaxed(&jvm.refusal) == HS_JAVA_READ) {
         uint64_t old_mask = hs_sys_block_signals();
         /* ORDER java-look: what the last thread that looked has left. */

@@ -13,7 +13,8 @@ import java.util.stream.IntStream;
  *
  *     200003 JavaFrames.alloc:0 JavaFrames$Left.work:61 ...
  *
- * Arguments: the number of such calls, and how many calls are made for each.
+ * Arguments: the path of the native library, the number of such calls, and how many calls are made for each. With a
+ * fourth argument, the program compiles its code first, prints "ready", and waits for a line.
  */
 public class JavaFrames {
     static final int FIRST_BYTES = 200_000;
@@ -138,6 +139,15 @@ public class JavaFrames {
         every = Integer.parseInt(args[2]);
         List<Shape> shapes = new ArrayList<>(List.of(new Left(), new Right()));
         long sum = 0;
+        if (args.length > 3) {
+            every = Integer.MAX_VALUE;
+            for (int i = 0; i < 3000; i++) {
+                sum += round(i, shapes);
+            }
+            every = Integer.parseInt(args[2]);
+            System.out.println("ready");
+            System.in.read();
+        }
         for (int i = 0; sizes < wanted; i++) {
             if (sizes == wanted / 2 && shapes.size() == 2) {
                 shapes.add(new Third()); /* what was compiled for two classes is deoptimized */
