@@ -243,7 +243,9 @@ int main(int argc, char **argv, char **env)
     stack_end_va = (uint64_t)(uintptr_t)env & ~UINT64_C(7);
     self_modules_init(&self);
     hs_rule_cache_init(&cache, map_zero(HS_RULE_CACHE_BYTES(CACHE_ENTRIES)), CACHE_ENTRIES);
-    unwinder = (struct hs_unwinder){ &cache, self_modules_resolve, &self, NULL };
+    unwinder = (struct hs_unwinder){ .cache = &cache,
+                                     .resolve = self_modules_resolve,
+                                     .resolve_ctx = &self };
     hs_replay_init(&replay, map_zero(HS_REPLAY_BYTES(REPLAY_SLOTS, REPLAY_BYTES)), REPLAY_SLOTS,
                    REPLAY_BYTES);
     for (unsigned d = 0; d < HS_COUNT_OF(depths); d++) {

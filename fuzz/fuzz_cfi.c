@@ -98,7 +98,9 @@ static void walk(const struct input *in, const uint64_t *stack)
 {
     static struct hs_walk first, second;
     struct hs_rule_cache cache;
-    struct hs_unwinder unwinder = { &cache, resolve, (void *)(uintptr_t)in, NULL };
+    struct hs_unwinder unwinder = { .cache = &cache,
+                                    .resolve = resolve,
+                                    .resolve_ctx = (void *)(uintptr_t)in };
     struct hs_regs start = { .pc = CODE + in->pc_off,
                              .sp = STACK_VA,
                              .bp = reg(in, 0),

@@ -132,6 +132,21 @@ static bool step_guess(struct hs_walker *w, uint32_t user)
     return has_caller;
 }
 
+/* Code without information, whose frame is in the walk as number `place`. It may belong to a
+ * function that its frame names: then its frame pointer is no guess. */
+static bool step_without_info(struct hs_walker *w, uint32_t user, uint32_t place)
+{
+    const hs_name_frame_fn name_frame = hs_load_relaxed(&w->unwinder->name_frame);
+    bool is_lasting = true;
+    /* An interrupted function may not have made its frame yet. */
+    if (!name_frame || w->is_exact || !use_bp(w) || w->bp < w->sp || w->bp % 8 != 0) {
+        return step_guess(w, user);
+    }
+    bool has_name = name_frame(&w->reader, w->sp, w->bp, &is_lasting, &w->walk->frames[place]);
+    w->walk->is_replayable &= is_lasting;
+    return has_name ? step_frame_pointer(w) : step_guess(w, user);
+}
+
 /* The frame pointer led to something that is not code, but the frame pointer itself may be good: V8
  * has stubs that push a value where a return address would be, then `push %rbp; mov %rsp, %rbp`,
  * and call C. So the caller of that frame is tried, once. */
@@ -346,6 +361,7 @@ bool hs_walker_step(struct hs_walker *w)
                : w->is_guess   ? skip_value(w)
                                : end(w, HS_UNWIND_NO_MODULE);
     }
+    uint32_t place = w->out_idx;
     emit(w, (uint32_t)word);
     uint32_t rule = (uint32_t)(word >> 32);
     switch (hs_rule_kind(rule)) {
@@ -357,7 +373,7 @@ bool hs_walker_step(struct hs_walker *w)
         }
         return step_plain(w, w->bp + hs_rule_cfa_off(rule), hs_rule_bp_bytes(rule));
     case HS_RULE_FP:
-        return step_guess(w, (uint32_t)word);
+        return step_without_info(w, (uint32_t)word, place);
     case HS_RULE_DRAP:
         return step_drap(w, hs_rule_cfa_off(rule));
     case HS_RULE_SIGRETURN:

@@ -102,12 +102,20 @@ struct hs_vm_frame {
  * there is no code there, or no room for ids. */
 typedef bool (*hs_vm_frame_fn)(void *ctx, struct hs_vm_frame *frame);
 
+/* Names the function to which a frame of code without unwind information belongs, by the words of
+ * the frame, whose frame pointer is `bp` and whose lowest word is at `sp`. True: it is the frame
+ * *ret_user. Sets *ret_is_lasting to false if the answer depends on more than the words that were
+ * read through `reader`. */
+typedef bool (*hs_name_frame_fn)(struct hs_stack_reader *reader, uint64_t sp, uint64_t bp,
+                                 bool *ret_is_lasting, uint32_t *ret_user);
+
 /* What walks share: the rule cache, and how code is found. */
 struct hs_unwinder {
     struct hs_rule_cache *cache;
     hs_resolve_fn resolve;
     void *resolve_ctx;
-    hs_vm_frame_fn vm_frame; /* NULL: `resolve` never says is_vm */
+    hs_vm_frame_fn vm_frame;     /* NULL: `resolve` never says is_vm */
+    hs_name_frame_fn name_frame; /* NULL: no frame has such a name */
 };
 
 /* The result of a walk. About 6 KiB: to be kept in static or mapped memory, not on a stack that may

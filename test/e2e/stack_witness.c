@@ -331,7 +331,7 @@ static void compare(const struct hs_regs *regs)
 
 static void sample(const struct hs_regs *regs)
 {
-    struct hs_unwinder unwinder = { &cache, resolve, &self, NULL };
+    struct hs_unwinder unwinder = { .cache = &cache, .resolve = resolve, .resolve_ctx = &self };
     struct hs_stack_window window = { .lo_va = regs->sp, .hi_va = stack_hi_va };
     uint32_t number = 0;
     follow_modules();

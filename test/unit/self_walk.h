@@ -67,7 +67,9 @@ static void add_own_stack(void)
 
 static void walk_self(const struct hs_regs *regs, bool is_exact, struct hs_walk *ret_walk)
 {
-    struct hs_unwinder unwinder = { &cache, self_modules_resolve, &self, NULL };
+    struct hs_unwinder unwinder = { .cache = &cache,
+                                    .resolve = self_modules_resolve,
+                                    .resolve_ctx = &self };
     struct hs_stack_window window = { .lo_va = regs->sp, .hi_va = regs->sp, .extend = move_window };
     hs_unwind_walk(&unwinder, regs, is_exact, &window, ret_walk);
 }

@@ -331,7 +331,9 @@ static bool resolve_counting(void *ctx, uint64_t pc, bool is_exact,
 
 static void check_depth(uint32_t depth)
 {
-    struct hs_unwinder unwinder = { &cache, resolve_counting, &depth, NULL };
+    struct hs_unwinder unwinder = { .cache = &cache,
+                                    .resolve = resolve_counting,
+                                    .resolve_ctx = &depth };
     struct hs_stack_window window = whole_stack();
     /* A chain of frame pointers, two words per frame, without unwind information. */
     for (uint32_t i = 0; i < depth; i++) {

@@ -214,7 +214,7 @@ static struct hs_stack_window whole_stack(void)
 
 static void walk_in(struct hs_stack_window window, bool is_exact)
 {
-    struct hs_unwinder unwinder = { &cache, resolve, NULL, NULL };
+    struct hs_unwinder unwinder = { .cache = &cache, .resolve = resolve };
     memset(&walk, 0xee, sizeof(walk));
     hs_unwind_walk(&unwinder, &start, is_exact, &window, &walk);
     assert_true(walk.word_count <= HS_WALK_WORDS_MAX);

@@ -115,6 +115,7 @@ struct hs_thread {
     struct hs_java_pages java_pages;
     /* thread/script_stack.c's, for the frames of scripts of other interpreters */
     struct hs_script_cache *script_cache;
+    struct hs_js_cache *js_cache; /* see js_frames.h; NULL: it has met no JavaScript */
 };
 
 _Static_assert(offsetof(struct hs_thread, replay) == 64 &&

@@ -13,6 +13,7 @@
 #include "client/tables/region.h"
 #include "client/tables/stacks.h"
 #include "client/thread/java_frames.h"
+#include "client/thread/js_frames.h"
 #include "client/thread/python_stack.h"
 #include "rt/sys.h"
 #include "unwind/unwind.h"
@@ -86,6 +87,15 @@ static bool resolve(void *ctx, uint64_t pc, bool is_exact, struct hs_resolved *r
     return ret_resolved->user != HS_ID_NONE;
 }
 
+/* Implements hs_unwinder.name_frame until it is known whether the process has V8. */
+static bool name_first_frame(struct hs_stack_reader *reader, uint64_t sp, uint64_t bp,
+                             bool *ret_is_lasting, uint32_t *ret_user)
+{
+    hs_name_frame_fn name_frame = hs_js_frames_find_runtime();
+    hs_store_relaxed(&unwinder.name_frame, name_frame);
+    return name_frame && name_frame(reader, sp, bp, ret_is_lasting, ret_user);
+}
+
 bool hs_call_stack_init(void)
 {
     if (!rule_entries) {
@@ -97,7 +107,8 @@ bool hs_call_stack_init(void)
     }
     unwinder = (struct hs_unwinder){ .cache = &hs_call_stack_rules,
                                      .resolve = resolve,
-                                     .vm_frame = hs_java_frames_describe };
+                                     .vm_frame = hs_java_frames_describe,
+                                     .name_frame = name_first_frame };
     hs_java_frames_begin();
     own_frame_id = HS_ID_NONE;
     const ElfW(Ehdr) *loader = (const ElfW(Ehdr) *)getauxval(AT_BASE);
@@ -114,6 +125,7 @@ void hs_call_stack_clear(void)
     }
     for (struct hs_thread *thread = hs_thread_first(); thread; thread = thread->next) {
         hs_thread_drop_replay(thread);
+        hs_js_frames_forget(thread);
     }
     hs_python_stack_clear();
     hs_script_stack_clear();
@@ -179,6 +191,7 @@ static HS_COLD uint32_t walk_stack(struct hs_thread *thread, const struct hs_reg
 {
     struct hs_walk *walk = &thread->walk;
     hs_unwind_prefetch(&unwinder, regs->sp, window, walk);
+    hs_js_frames_begin_walk(thread);
     hs_unwind_walk(&unwinder, regs, false, window, walk);
     if (hs_unlikely(hs_load_relaxed(&own_frame_id) != HS_ID_NONE)) {
         drop_own_frames(walk);
@@ -223,6 +236,7 @@ HS_COLD bool hs_call_stack_has_own(struct hs_thread *thread, const struct hs_reg
     struct hs_walk *walk = &thread->walk;
     bool is_found = false;
     hs_stackmem_window(thread, regs->sp, &window);
+    hs_js_frames_begin_walk(thread);
     hs_unwind_walk(&unwinder, regs, false, &window, walk);
     uint32_t own_id = hs_load_relaxed(&own_frame_id);
     for (uint32_t i = 0; own_id != HS_ID_NONE && i < walk->frame_count; i++) {

@@ -11,6 +11,7 @@
 #include "client/tables/life_state.h"
 #include "client/tables/locate.h"
 #include "client/tables/region.h"
+#include "client/thread/js_frames.h"
 #include "client/thread/stackmem.h"
 #include "rt/sys.h"
 
@@ -187,6 +188,7 @@ static void attach(void)
     thread->gap_count = 0;
     thread->must_look = true;
     thread->last_birth = NULL;
+    hs_js_frames_forget(thread);
     thread->stack_lo_va = 0;
     thread->stack_hi_va = 0;
     thread->foreign_lo_va = 0;

@@ -234,7 +234,9 @@ static bool extend(struct hs_stack_window *window, uint64_t va)
 
 void hs_remote_stack_walk(struct hs_remote_stack *stack, const struct hs_regs *regs)
 {
-    struct hs_unwinder unwinder = { &stack->cache, resolve, stack, NULL };
+    struct hs_unwinder unwinder = { .cache = &stack->cache,
+                                    .resolve = resolve,
+                                    .resolve_ctx = stack };
     struct hs_stack_window window = { .lo_va = regs->sp,
                                       .hi_va = regs->sp,
                                       .shift = (uint64_t)(uintptr_t)stack->copy - regs->sp,
