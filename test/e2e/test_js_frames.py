@@ -7,8 +7,11 @@ Error.captureStackTrace.
 import collections
 import json
 import shutil
+import subprocess
 
 import pytest
+from conftest import clean_env
+from resident import need_ptrace
 
 NODE = shutil.which("node")
 
@@ -25,6 +28,17 @@ ALLOCATED = """SELECT callsite_id, sum(count) AS count, sum(size) AS size FROM h
 EVALUATED = ("eval", "evaluated")
 # A method of node's whose name is computed when the program runs. Such a name is not read.
 COMPUTED = "[nodejs.internal.kHybridDispatch]"
+
+
+# Waits for a line, then allocates 100 buffers.
+ATTACHED = """
+const kept = [];
+function inner() { kept.push(Buffer.allocUnsafeSlow(54321)); }
+const outer = () => inner();
+for (let i = 0; i < 100; i++) outer();
+process.stdin.on('data', function work() { for (let i = 0; i < 100; i++) outer(); console.log('done'); });
+console.log('ready');
+"""
 
 
 @pytest.fixture
@@ -149,3 +163,24 @@ def test_lines_where_functions_begin(run, root, stacks, tmp_path):
 def test_other_programs_have_none(run, stacks):
     done = run(["perl", "-e", "print join ',', map { $_ x 100 } 1..1000"], "-i", 1)
     assert not any(frame[0] == "/[javascript]" for stack, _, _ in stacks(done.file) for frame in stack)
+
+
+def test_attached(attach, stacks, tmp_path):
+    """A process that runs already, and has run the functions before."""
+    need_ptrace()
+    script = tmp_path / "a b.js"
+    script.write_text(ATTACHED)
+    command = [NODE, "--no-turbo-inlining", script]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=clean_env()) as program:
+        assert program.stdout.readline() == "ready\n"
+        attached = attach(program.pid)
+        program.stdin.write("go\n")
+        program.stdin.flush()
+        assert program.stdout.readline() == "done\n"
+        attached.stop()
+        program.stdin.close()
+    found = [(stack, count) for stack, size, count in stacks(attached.file) if size == 54321 * count]
+    assert sum(count for _, count in found) == 100
+    for stack, _ in found:
+        own = [name for mapping, name, file, _ in stack if mapping == "/[javascript]" and file == str(script)]
+        assert own == ["inner", "outer", "work"]
