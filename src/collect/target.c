@@ -242,6 +242,7 @@ void hs_target_end_session(struct hs_target *target)
 {
     target->session.is_without_types = false;
     target->region.has_blocks = false;
+    hs_module_tables_deinit(&target->tables);
     if (hs_target_is_bound(target)) {
         go_on_bound(target);
     } else if (!target->state.is_dormant) {

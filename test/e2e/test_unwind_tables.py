@@ -210,3 +210,25 @@ def test_late_tables_are_told(recorded, heapscope, report, tmp_path):
     cuts = cut_in(report, run.file, "libthrough.so")
     assert sum(cut["alloc_bytes"] for cut in cuts) == early_bytes
     assert all(cut["reason"] == "late" for cut in cuts)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs to act for several users")
+@pytest.mark.parametrize("mode, is_read", [(0o644, True), (0o600, False)])
+def test_files_are_read_with_the_rights_of_the_program(attach, heapscope, report, folder, mode, is_read):
+    """root attaches to another user's program. A debug file that this user may not read is not read for it."""
+    program, env = make_program(folder / "with", "build_id")
+    for path in [folder / "with", *(folder / "with").rglob("*")]:
+        path.chmod(0o755 if path.is_dir() or path.parent == folder / "with" else mode)
+    process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=clean_env(),
+                               user=65534, group=65534, extra_groups=[])
+    assert process.stdout.readline() == "allocating\n"
+    attached = attach(process.pid, env=env)
+    process.communicate("end\n", timeout=PATIENCE_S)
+    assert attached.wait() == 0, attached.said
+    stacks = stacks_of(heapscope, attached.file, env)
+    if is_read:
+        assert_whole(stacks)
+    else:
+        assert not through_second(stacks)
+        [cut] = cut_in(report, attached.file, "libthrough.so")
+        assert cut["reason"] == "absent"

@@ -6,8 +6,8 @@ import subprocess
 SOURCE = pathlib.Path(__file__).resolve().parents[1] / "target" / "through.c"
 NO_EH = ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-fomit-frame-pointer"]
 # Where the information is, and nowhere else.
-PLACES = ["eh_frame", "no_hdr", "debug_frame", "debug_frame_zlib", "build_id", "debuglink", "mini_debug_frame", "mini_eh_frame", "frame_pointer",
-          "nothing"]
+PLACES = ["eh_frame", "no_hdr", "debug_frame", "debug_frame_zlib", "debug_frame_zstd", "build_id", "debuglink", "mini_debug_frame",
+          "mini_eh_frame", "frame_pointer", "nothing"]
 NOT_MINI = [".debug_info", ".debug_abbrev", ".debug_line", ".debug_str", ".debug_line_str", ".debug_aranges", ".debug_loclists",
             ".debug_rnglists", ".debug_loc", ".debug_ranges", ".comment", ".debug_addr", ".debug_str_offsets"]
 
@@ -62,6 +62,9 @@ class Module:
 
     def debug_frame_zlib(self, *_):
         call("objcopy", "--compress-debug-sections=zlib", self.file)
+
+    def debug_frame_zstd(self, *_):
+        call("objcopy", "--compress-debug-sections=zstd", self.file)
 
     def build_id(self, *_):
         debug = debug_file_of(self.file)

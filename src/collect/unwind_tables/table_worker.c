@@ -5,9 +5,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,6 +18,7 @@
 #include "rt/base.h"
 #include "rt/clock.h"
 #include "symbol/symbol_worker.h"
+#include "util/proc.h"
 
 #define WORK_MAX_NS      UINT64_C(20000000000)
 #define MEMORY_MAX_BYTES (UINT64_C(1) << 30)
@@ -49,6 +52,27 @@ static void keep_only(int fd, int other_fd)
         close_range((unsigned)low + 1, (unsigned)high - 1, 0);
     }
     close_range((unsigned)high + 1, ~0U, 0);
+}
+
+/* Root's worker reads files with the rights of the process that has mapped them. False: it cannot,
+ * and must not go on. */
+static bool take_rights_of(pid_t pid)
+{
+    struct hs_proc_status status;
+    if (geteuid() != 0) {
+        return true;
+    }
+    if (hs_proc_read_status(pid, &status) < 0) {
+        return false;
+    }
+    if (status.uid.effective == 0) {
+        return true;
+    }
+    bool is_ok = setgroups(0, NULL) == 0 &&
+                 setresgid(status.gid.effective, status.gid.effective, status.gid.effective) == 0 &&
+                 setresuid(status.uid.effective, status.uid.effective, status.uid.effective) == 0;
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* another user's process has lost it */
+    return is_ok;
 }
 
 /* In the worker. */
@@ -96,7 +120,8 @@ int hs_table_worker_start(struct hs_table_worker *worker, const struct hs_region
     if (pid == 0) {
         hs_symbol_worker_settle("heapscope-unwind", &limits);
         keep_only(fds[1], region->fd);
-        _exit(getppid() == parent && work(region, requests, count, fds[1]) ? 0 : 1);
+        bool is_ok = take_rights_of(requests[0].pid) && getppid() == parent;
+        _exit(is_ok && work(region, requests, count, fds[1]) ? 0 : 1);
     }
     int err = pid < 0 ? -errno : 0;
     close(fds[1]);

@@ -4,7 +4,8 @@
  * Reading files of other users' programs takes time, memory and, when such a file is changed
  * meanwhile, the process. So the collector does it in a forked process. That process writes the
  * tables into the region, behind the part in use, and tells the collector through a pipe, which
- * publishes them.
+ * publishes them. All requests of a worker are of one process; if the collector is root, the worker
+ * reads files with the rights of that process.
  *
  * Threads   one user.
  * Fails     -errno of pipe2 and fork. A worker that crashes, or is too slow, gives no further
@@ -35,7 +36,7 @@ struct hs_table_result {
     uint64_t end_off; /* of the tables in the section; 0: there is none for this request */
 };
 
-/* Starts a worker for these requests. 0 or -errno. */
+/* Starts a worker for these requests, of which there is at least one. 0 or -errno. */
 int hs_table_worker_start(struct hs_table_worker *worker, const struct hs_region *region,
                           const struct hs_table_request *requests, size_t count);
 
