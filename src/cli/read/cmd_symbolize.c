@@ -163,7 +163,7 @@ int hs_cmd_symbolize(int argc, char **argv)
     };
     const struct hs_opts_spec spec = {
         .command = "symbolize",
-        .summary = "look up the names of a trace that was recorded without them, or elsewhere",
+        .summary = "look up the names of a trace, also on another machine",
         .operands_usage = "FILE",
         .footer =
             "The names of a Perfetto trace are packets to append to it: cat FILE OUT > WHOLE.\n"

@@ -7,6 +7,7 @@
 
 #include "cli/message.h"
 #include "profile/model/symbolize.h"
+#include "symbol/symbol_request.h"
 #include "symbol/symbol_table.h"
 #include "util/buf.h"
 
@@ -77,6 +78,19 @@ void hs_missing_symbols_say(const struct hs_missing_module *module, const char *
     write_reason(module, option, &text);
     hs_message("%s", hs_buf_text(&text));
     hs_buf_deinit(&text);
+}
+
+void hs_missing_symbols_say_result(const struct hs_symbol_request *request,
+                                   const struct hs_symbol_table *table, const char *option)
+{
+    const struct hs_missing_module missing = {
+        .path = request->path,
+        .build_id = request->build_id,
+        .build_id_bytes = request->build_id_bytes,
+        .reason = table->reason,
+        .detail = hs_symbol_string(table, table->detail_off),
+    };
+    hs_missing_symbols_say(&missing, option);
 }
 
 static bool is_missing(const struct hs_symbolized_module *module)

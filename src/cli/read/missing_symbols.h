@@ -20,6 +20,12 @@ struct hs_missing_module {
 /* Says it of one module. `option`: with which option the user can give another folder. */
 void hs_missing_symbols_say(const struct hs_missing_module *module, const char *option);
 
+struct hs_symbol_request;
+struct hs_symbol_table;
+/* The same for the result of looking a module up. */
+void hs_missing_symbols_say_result(const struct hs_symbol_request *request,
+                                   const struct hs_symbol_table *table, const char *option);
+
 struct hs_symbolized;
 /* Says it of the modules of a profile without any name, of a few of them in full. `name`: of the
  * file. */

@@ -102,19 +102,11 @@ size_t hs_symbol_append_say_missing(const struct hs_symbol_append *found)
 {
     size_t count = 0;
     for (size_t i = 0; i < found->frames.request_count; i++) {
-        const struct hs_symbol_request *request = &found->frames.requests[i];
         const struct hs_symbol_table *table = &found->tables[i];
         if (hs_nameless_frames_count(&found->frames, i) == 0 || has_any_span(table)) {
             continue;
         }
-        const struct hs_missing_module missing = {
-            .path = request->path,
-            .build_id = request->build_id,
-            .build_id_bytes = request->build_id_bytes,
-            .reason = table->reason,
-            .detail = hs_symbol_string(table, table->detail_off),
-        };
-        hs_missing_symbols_say(&missing, "--symbols");
+        hs_missing_symbols_say_result(&found->frames.requests[i], table, "--symbols");
         count++;
     }
     return count;

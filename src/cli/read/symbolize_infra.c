@@ -174,17 +174,9 @@ static size_t count_named(const struct work *work, uint32_t module)
 /* Says which module has no name at all, and why. */
 static void say_missing(const struct work *work, uint32_t module)
 {
-    const struct hs_symbol_request *request = &work->requests[module];
-    const struct hs_symbol_table *table = &work->tables[module];
     if (count_named(work, module) == 0) {
-        const struct hs_missing_module missing = {
-            .path = request->path,
-            .build_id = request->build_id,
-            .build_id_bytes = request->build_id_bytes,
-            .reason = table->reason,
-            .detail = hs_symbol_string(table, table->detail_off),
-        };
-        hs_missing_symbols_say(&missing, "--output-directory");
+        hs_missing_symbols_say_result(&work->requests[module], &work->tables[module],
+                                      "--output-directory");
     }
 }
 
