@@ -27,9 +27,11 @@ int hs_symbol_append_find(const char *path, struct hs_trace_input *input,
     struct hs_symbol_append found = { 0 };
     struct hs_symbol_options options = hs_symbol_sources_options(sources);
     options.is_cancelled = hs_end_signals_is_without_names;
+    hs_progress_expect("heapscope: reading the trace ...\n");
     hs_memory_bound_begin(&bound, path);
     int r = hs_nameless_frames_read(&found.frames, input);
     hs_memory_bound_end(&bound);
+    hs_progress_over();
     if (r == 0) {
         hs_progress_expect(HS_PROGRESS_NAMING);
         r = hs_symbolizer_run(&options, found.frames.requests, found.frames.request_count,
