@@ -43,15 +43,25 @@ static void d(void **state)
     expect("_D6module4funcFiZv", "module.func(int)");
 }
 
-/* A name of D that refers back to its parts too often is not demangled: it can be of any length. */
-static void d_without_end(void **state)
+/* A name of D that refers back to its parts again and again: each step doubles the text. */
+static void d_that_explodes(void **state)
 {
     (void)state;
-    char name[256] = "_D1f", text[HS_DEMANGLED_BYTES_MAX];
-    for (int i = 0; i < 20; i++) {
-        strcat(name, "QbQb");
+    char text[64] = "untouched", name[256];
+    static const char start[] = "_D1fFHiiHQeQgHQgQi", step[] = "HQgQi";
+    snprintf(name, sizeof(name), "%sZv", start);
+    expect(name, "f(int[int], int[int][int[int]], int[int][int[int]][int[int][int[int]]])");
+    snprintf(name, sizeof(name), "%s", start);
+    for (int i = 0; i < 10; i++) {
+        strcat(name, step);
     }
-    assert_false(hs_demangle(name, text, sizeof(text)));
+    strcat(name, "Zv");
+    char *large = malloc(HS_DEMANGLED_BYTES_MAX * 16);
+    assert_non_null(large);
+    assert_false(hs_demangle(name, large, HS_DEMANGLED_BYTES_MAX * 16));
+    assert_false(hs_demangle("_D1fFHiiHQeQgHQgQiZv", text, sizeof(text)));
+    assert_string_equal(text, "untouched");
+    free(large);
 }
 
 static void not_mangled(void **state)
@@ -114,7 +124,7 @@ int main(void)
         cmocka_unit_test(cxx),
         cmocka_unit_test(rust),
         cmocka_unit_test(d),
-        cmocka_unit_test(d_without_end),
+        cmocka_unit_test(d_that_explodes),
         cmocka_unit_test(not_mangled),
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(a_name_that_explodes),
