@@ -124,6 +124,15 @@ static void note_unknown(void)
     }
 }
 
+static void note_unknown_scripts(void)
+{
+    for (uint32_t language = 0; language < HS_LANGUAGE_N; language++) {
+        if (hs_load_relaxed(&hs_script_runtimes.unknown) >> language & 1) {
+            hs_code_names_note_state(language, HS_SCRIPT_STATE_UNKNOWN);
+        }
+    }
+}
+
 void hs_python_heap_find(void)
 {
     hs_python_interpreters_find();
@@ -134,6 +143,8 @@ void hs_python_heap_find(void)
         }
     }
     note_unknown();
+    hs_script_runtimes_find();
+    note_unknown_scripts();
     if (hs_python_slots_find && hs_python_slots_find()) {
         hs_python_heap_follow();
     }
