@@ -335,7 +335,8 @@ struct hs_snapshot {
      * client of an older version, which does not report it. */
     double lost_bytes[HS_LOSS_N], lost_allocs[HS_LOSS_N];
     double stack_end_bytes[HS_STACK_END_N], stack_end_allocs[HS_STACK_END_N];
-    uint64_t bad_count; /* inconsistent elements of the region, which were left out */
+    uint32_t unread_interpreters; /* bits by enum hs_code_language: no frames of their scripts */
+    uint64_t bad_count;           /* inconsistent elements of the region, which were left out */
 };
 
 /* Frees the snapshot and everything that it owns. NULL is allowed. */

@@ -168,6 +168,8 @@ static void fill_weights(struct head *head, const struct hs_snapshot *snap, Hs__
     out->stack_end_alloc_fx = head->stack_end_alloc_fx;
     out->has_lost_scope_count = snap->lost_scope_count > 0;
     out->lost_scope_count = snap->lost_scope_count;
+    out->has_unread_interpreters = snap->unread_interpreters != 0;
+    out->unread_interpreters = snap->unread_interpreters;
 }
 
 /* Programs have few modules without unwind information. */

@@ -80,6 +80,13 @@ function go()
     }
 }
 
+if (getenv('MOMENTS_WAIT')) {
+    echo "ready\n";
+    while (!str_contains(file_get_contents('/proc/self/maps'), 'heapscope')) {
+        usleep(20000);
+    }
+    usleep(700000);
+}
 foreach (file($argv[1]) as $line) {
     $path = explode(' ', trim($line));
     go();

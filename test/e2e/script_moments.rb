@@ -89,6 +89,12 @@ def go
   end
 end
 
+if ENV["MOMENTS_WAIT"]
+  puts "ready"
+  $stdout.flush
+  sleep 0.02 until File.read("/proc/self/maps").include?("heapscope")
+  sleep 0.7
+end
 File.readlines(ARGV[0]).each do |line|
   $path = line.split
   go

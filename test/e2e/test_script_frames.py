@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import threading
 
 import pytest
 from conftest import clean_env
@@ -96,17 +97,60 @@ def are_same(found, expected, language):
     return found == expected
 
 
+def record(dist, file, command, *options):
+    """Records a program that kills itself at the end."""
+    command = [dist / "bin" / "heapscope", "run", "-q", *(options or ["-i", 1, "--blocks"]), "-o", file, "--", *command]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=clean_env(USE_ZEND_ALLOC="0"), check=False)
+    assert done.returncode == 128 + signal.SIGKILL, done.stderr
+    return done
+
+
+def assert_told(heapscope, file, language, stdout, count):
+    """What was recorded of all moments is what the interpreter said."""
+    expected = dict(told(line, language) for line in stdout.splitlines())
+    assert len(expected) == count
+    found = stacks_of(heapscope, file)
+    wrong = [(frames, [script_frames(stack, language) for stack in found.get(size, [])]) for size, frames in expected.items()
+             if not any(are_same(script_frames(stack, language), frames, language) for stack in found.get(size, []))]
+    assert not wrong, f"{len(wrong)} of {count} differ, as {wrong[0]}"
+
+
 @pytest.mark.parametrize("language", sorted(LANGUAGES))
 def test_as_the_interpreter_says(dist, heapscope, tmp_path, language):
     """At 1,000 moments the frames of the script are those of caller(), debug_backtrace() and caller_locations()."""
     command = command_of(language, tmp_path / "a folder", 1000)
     file = tmp_path / "x.pftrace"
-    done = subprocess.run(list(map(str, [dist / "bin" / "heapscope", "run", "-q", "-i", 1, "--blocks", "-o", file, "--", *command])),
-                          capture_output=True, text=True, env={**clean_env(), "USE_ZEND_ALLOC": "0"}, check=False)
-    assert done.returncode == 128 + signal.SIGKILL, done.stderr
-    expected = dict(told(line, language) for line in done.stdout.splitlines())
-    assert len(expected) == 1000
-    found = stacks_of(heapscope, file)
-    wrong = [(frames, [script_frames(stack, language) for stack in found.get(size, [])]) for size, frames in expected.items()
-             if not any(are_same(script_frames(stack, language), frames, language) for stack in found.get(size, []))]
-    assert not wrong, f"{len(wrong)} of 1000 differ, as {wrong[0]}"
+    done = record(dist, file, command)
+    assert_told(heapscope, file, language, done.stdout, 1000)
+
+
+@pytest.mark.parametrize("language", sorted(LANGUAGES))
+def test_attached(dist, heapscope, tmp_path, language):
+    """The same in a program that has been running."""
+    command, file = command_of(language, tmp_path / "a folder", 100), tmp_path / "x.pftrace"
+    env = clean_env(USE_ZEND_ALLOC="0", MOMENTS_WAIT="1")
+    with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True, env=env) as program:
+        assert program.stdout.readline() == "ready\n"
+        attach = [dist / "bin" / "heapscope", "attach", "-q", "-i", 1, "--blocks", "-o", file, program.pid]
+        with subprocess.Popen(list(map(str, attach)), env=clean_env()) as recorder:
+            threading.Thread(target=lambda: recorder.wait() == 0 or program.kill()).start()
+            stdout = program.stdout.read()
+        assert recorder.returncode == 0
+    assert_told(heapscope, file, language, stdout, 100)
+
+
+@pytest.mark.parametrize("language", sorted(LANGUAGES))
+def test_stacks_are_whole(dist, heapscope, tmp_path, language):
+    """With frames of a script in them, 99 % of the stacks lead to the beginning of the program or of a thread."""
+    file = tmp_path / "x.pftrace"
+    record(dist, file, command_of(language, tmp_path, 300), "-i", 1)
+    nodes = {row["id"]: row for row in rows(heapscope, file, "SELECT id, parent_id, name, module, kind FROM heapscope_nodes")}
+    counts = {True: 0.0, False: 0.0}
+    for row in rows(heapscope, file, "SELECT node_id, sum(alloc_count) AS count FROM heapscope_samples GROUP BY 1"):
+        node, is_whole = nodes[row["node_id"]], True
+        while node:
+            is_whole = is_whole and not (node["kind"] == "marker" and node["module"] == "/ERROR")
+            node = nodes.get(node["parent_id"])
+        counts[is_whole] += float(row["count"])
+    assert counts[True] > 1000
+    assert counts[True] >= 0.99 * sum(counts.values()), counts

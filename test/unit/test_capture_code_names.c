@@ -64,6 +64,18 @@ static void test_names(void **state)
     hs_snapshot_free(snap);
 }
 
+/* Interpreters of another version, and those whose structures are others than expected. */
+static void test_interpreters_that_are_not_read(void **state)
+{
+    struct fixture *f = *state;
+    f->w.header->script_states[HS_LANGUAGE_PERL] = HS_SCRIPT_STATE_UNKNOWN;
+    f->w.header->script_states[HS_LANGUAGE_RUBY] = HS_SCRIPT_STATE_REFUSED;
+    f->w.header->script_states[HS_LANGUAGE_PHP] = HS_SCRIPT_STATE_READ;
+    struct hs_snapshot *snap = capture(f);
+    assert_int_equal(snap->unread_interpreters, 1U << HS_LANGUAGE_PERL | 1U << HS_LANGUAGE_RUBY);
+    hs_snapshot_free(snap);
+}
+
 static void test_names_that_make_no_sense(void **state)
 {
     struct fixture *f = *state;
@@ -126,6 +138,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_names_that_make_no_sense, set_up,
                                         capture_fixture_tear_down),
         cmocka_unit_test_setup_teardown(test_frames_that_name_nothing, set_up,
+                                        capture_fixture_tear_down),
+        cmocka_unit_test_setup_teardown(test_interpreters_that_are_not_read, set_up,
                                         capture_fixture_tear_down),
         cmocka_unit_test_setup_teardown(test_older_headers, set_up, capture_fixture_tear_down),
     };

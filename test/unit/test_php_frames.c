@@ -119,7 +119,7 @@ static void test_frames_in_between(void **state)
     assert_string_equal(image->report, "numbers /shop.php:0\n-- 1\n{main} /shop.php:102\n-- 2\n");
 }
 
-/* A generator runs for two that wait in `yield from`: the frame of the outer one stands for both. */
+/* A generator runs for two that wait in `yield from`: one empty frame stands for both. */
 static void test_generators_that_wait(void **state)
 {
     (void)state;

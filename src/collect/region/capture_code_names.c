@@ -84,10 +84,21 @@ static void copy_name(const struct hs_code_name_v2 *from, struct texts *texts,
     ret_name->language = from->language < HS_LANGUAGE_N ? from->language : HS_LANGUAGE_OTHER;
 }
 
+static void copy_states(const struct hs_region *region, struct hs_snapshot *snap)
+{
+    for (unsigned i = 0; i < HS_LANGUAGE_N; i++) {
+        uint8_t state = region->header.script_states[i];
+        if (state == HS_SCRIPT_STATE_UNKNOWN || state == HS_SCRIPT_STATE_REFUSED) {
+            snap->unread_interpreters |= 1U << i;
+        }
+    }
+}
+
 int hs_capture_code_names(const struct hs_region *region, struct hs_snapshot *snap)
 {
     uint64_t count = hs_region_count(region, HS_SECTION_CODE_NAMES);
     struct texts texts;
+    copy_states(region, snap);
     count = count < HS_CODE_NAMES_MAX ? count : HS_CODE_NAMES_MAX;
     if (count <= 1) {
         return 0; /* entry 0 is unused */

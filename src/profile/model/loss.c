@@ -102,6 +102,18 @@ static const struct hs_loss_text load_losses[HS_LOAD_LOSS_N] = {
                                       "processes whose stacks have no functions of Python (their "
                                       "interpreter does not have the frames of its version)",
                                       false, false },
+    [HS_LOAD_LOSS_PERL] = { "unread_perl",
+                            "processes whose stacks have no functions of Perl (heapscope knows "
+                            "those of Perl 5.36 with threads)",
+                            false, false },
+    [HS_LOAD_LOSS_PHP] = { "unread_php",
+                           "processes whose stacks have no functions of PHP (heapscope knows "
+                           "those of PHP 8.2 without ZTS)",
+                           false, false },
+    [HS_LOAD_LOSS_RUBY] = { "unread_ruby",
+                            "processes whose stacks have no functions of Ruby (heapscope knows "
+                            "those of Ruby 3.1, if it is loaded at the start)",
+                            false, false },
     [HS_LOAD_LOSS_OVERRUN] = { "buffer_overran",
                                "profiles that ended early (heapprofd's buffer overflowed)", true,
                                false },

@@ -80,6 +80,7 @@ void hs_load_losses_set(struct hs_load *load, struct hs_load_losses *losses,
                 dump->stack_end_alloc_fx, dump->n_stack_end_alloc_fx);
     losses->bad_count = dump->bad_count;
     losses->lost_scope_count = dump->lost_scope_count;
+    losses->unread_interpreters = dump->unread_interpreters;
     losses->refusal = refusal;
     losses->python_state = dump->python_state;
 }
@@ -99,6 +100,15 @@ static enum hs_loss_unit unit_of(uint32_t loss)
         return HS_LOSS_UNIT_SAMPLES;
     }
 }
+
+static const struct {
+    enum hs_code_language language;
+    enum hs_load_loss loss;
+} interpreters[] = {
+    { HS_LANGUAGE_PERL, HS_LOAD_LOSS_PERL },
+    { HS_LANGUAGE_PHP, HS_LOAD_LOSS_PHP },
+    { HS_LANGUAGE_RUBY, HS_LOAD_LOSS_RUBY },
+};
 
 void hs_load_losses_add(struct hs_load *load, uint32_t process, const struct hs_load_losses *losses)
 {
@@ -135,6 +145,10 @@ void hs_load_losses_add(struct hs_load *load, uint32_t process, const struct hs_
                 losses->python_state == HS_PYTHON_STATE_UNKNOWN);
     hs_loss_add(load->builder, process, hs_loss_of_load(HS_LOAD_LOSS_PYTHON_REFUSED),
                 losses->python_state == HS_PYTHON_STATE_REFUSED);
+    for (unsigned i = 0; i < HS_COUNT_OF(interpreters); i++) {
+        hs_loss_add(load->builder, process, hs_loss_of_load(interpreters[i].loss),
+                    losses->unread_interpreters >> interpreters[i].language & 1);
+    }
     hs_loss_add(load->builder, process, hs_loss_of_refusal(losses->refusal),
                 losses->refusal != HS_REFUSAL_NONE);
 }

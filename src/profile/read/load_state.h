@@ -151,6 +151,7 @@ struct hs_load_losses {
     uint64_t lost_count[16], stack_end_count[16];
     struct hs_load_weight lost[16], stack_end[16];
     uint64_t bad_count, lost_scope_count;
+    uint32_t unread_interpreters;
     uint32_t refusal;
     uint32_t python_state; /* enum hs_python_state */
     struct hs_load_guess {
