@@ -391,6 +391,16 @@ def test_bundle_refuses(heapscope, recorded, tmp_path):
     assert done.returncode == 0 and f"from {recorded.program}" in done.stderr and "symbols.pb" in members(tmp_path / "a.tar")
 
 
+@pytest.mark.parametrize("variable, folder", [("HOME", ".debug"), ("ANDROID_PRODUCT_OUT", "symbols")])
+def test_bundle_looks_by_itself(heapscope, recorded, tmp_path, variable, folder):
+    """Where other tools keep symbols; not with --no-auto-symbol-paths."""
+    recorded.place(tmp_path / "out" / folder, "my prog")
+    for options, wanted in ((["--no-auto-symbol-paths"], False), ([], True)):
+        done = heapscope("bundle", *options, "-o", tmp_path / "x.tar", recorded.trace, env={variable: str(tmp_path / "out")})
+        assert done.returncode == 0 and ("Could not find" not in done.stderr) == wanted, done.stderr
+        assert (b"kept" in members(tmp_path / "x.tar").get("symbols.pb", b"")) == wanted
+
+
 def test_bundle_cut_off(heapscope, bundle, tmp_path):
     """A bundle that ends within its trace says what the trace itself says when it ends there."""
     data, plain = bundle.read_bytes(), members(bundle)["trace.perfetto"]

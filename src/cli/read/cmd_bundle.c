@@ -6,7 +6,6 @@
  *
  * See       trace/tar.h, symbol_append.h, docs/man/heapscope-bundle.1
  */
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,30 +59,27 @@ static int give_list(char *list)
     return err;
 }
 
-/* Gives a folder that is searched without being asked for, if it is there. */
-static int give_if_there(const char *variable, const char *below)
+/* Gives a folder that is searched without being asked for, if it is there. `path` gets it, and
+ * stays in use. */
+static int give_if_there(const char *variable, const char *below, char path[PATH_MAX])
 {
     const char *value = getenv(variable);
-    char path[PATH_MAX];
     struct stat st;
-    int bytes = value && value[0] == '/' ? snprintf(path, sizeof(path), "%s/%s", value, below) : 0;
-    if (bytes <= 0 || (size_t)bytes >= sizeof(path) || stat(path, &st) != 0 ||
-        !S_ISDIR(st.st_mode)) {
-        return 0;
-    }
-    char *copy = strdup(path); /* in use until the process ends */
-    return copy ? hs_symbol_sources_give(copy) : -ENOMEM;
+    int bytes = value && value[0] == '/' ? snprintf(path, PATH_MAX, "%s/%s", value, below) : 0;
+    bool is_there = bytes > 0 && bytes < PATH_MAX && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    return is_there ? hs_symbol_sources_give(path) : 0;
 }
 
 static int give_folders(const struct bundle_args *args)
 {
+    static char debug[PATH_MAX], android[PATH_MAX];
     int err = 0;
     for (size_t i = 0; i < args->symbol_paths.count && err == 0; i++) {
         err = give_list((char *)(uintptr_t)args->symbol_paths.items[i]);
     }
     if (args->has_auto_paths) {
-        err = err ? err : give_if_there("HOME", ".debug");
-        err = err ? err : give_if_there("ANDROID_PRODUCT_OUT", "symbols");
+        err = err ? err : give_if_there("HOME", ".debug", debug);
+        err = err ? err : give_if_there("ANDROID_PRODUCT_OUT", "symbols", android);
     }
     return err;
 }
