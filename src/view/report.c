@@ -163,6 +163,7 @@ static int write_memory(struct hs_report *report)
     }
     if (err == 0) {
         hs_report_write_folded(report);
+        hs_report_write_nameless(report);
     }
     return err;
 }

@@ -104,8 +104,9 @@ static int end(const struct work *work, const char *path)
                    path, classes);
         status = HS_EXIT_STATUS_FAILED;
     } else {
-        hs_message_info("%s: names of %s members of %s classes: append them with cat", path,
-                        members, classes);
+        hs_message_info("%s: names of %s member%s of %s class%s: append them with cat", path,
+                        members, work->written.member_count == 1 ? "" : "s", classes,
+                        work->written.class_count == 1 ? "" : "es");
     }
     hs_java_wanted_deinit(&wanted);
     return status;

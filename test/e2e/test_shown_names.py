@@ -1,0 +1,57 @@
+"""--short-names, --annotations, and why functions have no name."""
+
+import json
+import subprocess
+
+import pytest
+import trace_text
+from test_sql_conformance import CLOCKS, INTERNED, profile, sample
+
+LONG = "std::vector<int, std::allocator<int> >::push_back(int&&)"
+STACKS = f"main;{LONG} 100\nmain;a::load(char*) 300\nmain;a::load(int) 500\n"
+
+
+@pytest.fixture
+def stacks(tmp_path):
+    path = tmp_path / "in.folded"
+    path.write_text(STACKS)
+    return path
+
+
+def test_short_names(heapscope, stacks):
+    """Overloads are added up; filters match the full name; JSON has it."""
+    done = heapscope("export", "-f", "folded", "--short-names", stacks)
+    assert sorted(done.stdout.splitlines()) == ["main;a::load 800", "main;std::vector<…>::push_back 100"]
+    done = heapscope("export", "-f", "folded", "--short-names", "--hide", "load\\(char", stacks)
+    assert sorted(done.stdout.splitlines()) == ["main 300", "main;a::load 500", "main;std::vector<…>::push_back 100"]
+    text = heapscope("report", "--short-names", stacks).stdout
+    assert "std::vector<…>::push_back" in text and "allocator<int>" not in text
+    assert LONG in heapscope("report", stacks, "--width", 0).stdout
+    for command in (["report", "--json"], ["export", "-f", "json", "-o", "-"]):
+        assert LONG in heapscope(*command, "--short-names", stacks).stdout
+    assert heapscope("report", "--short-names", "--base", stacks, stacks).returncode == 2
+
+
+def test_annotations(heapscope, tmp_path):
+    path = tmp_path / "in.pftrace"
+    text = CLOCKS + INTERNED.replace("mapping_id: 1 rel_pc: 100", "mapping_id: 1 rel_pc: 100 kind: 4") + profile(0, sample(1, 1000, 1))
+    text += """packet { module_symbols { path: "/lib/liba.so" build_id: "\\x01\\xab" address_symbols { address: 200
+      lines { function_name: "inner" } lines { function_name: "outer" } } } }"""
+    path.write_bytes(trace_text.protoc("encode", text.encode()))
+    done = heapscope("export", "-f", "folded", "--annotations", path)
+    assert "[jit];outer;inner [inlined] " in done.stdout, done.stdout
+    assert "[jit]" not in heapscope("export", "-f", "folded", path).stdout
+
+
+def test_why_there_is_no_name(heapscope, tmp_path):
+    source, program, trace = tmp_path / "a.c", tmp_path / "a program", tmp_path / "out.pftrace"
+    source.write_text("#include <stdlib.h>\nvoid *p[100];\nint main(void) { for (int i = 0; i < 100; i++) p[i] = malloc(100000); return 0; }\n")
+    subprocess.run(["gcc", "-O1", "-s", source, "-o", program], check=True)
+    assert heapscope("run", "-q", "-o", trace, "--", program).returncode == 0
+    text = heapscope("report", trace).stdout
+    assert "No names" in text and text.count("a program: no symbol") == 1, text
+    assert "No names" not in heapscope("report", "--json", trace).stdout
+    assert json.loads(heapscope("report", "--json", trace).stdout)
+    subprocess.run(["gcc", "-O1", source, "-o", program], check=True)
+    assert heapscope("run", "-q", "-o", trace, "--", program).returncode == 0
+    assert "a program: no symbol" not in heapscope("report", trace).stdout
