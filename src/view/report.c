@@ -80,6 +80,11 @@ void hs_report_write_module(const struct hs_report *report, const struct hs_agg_
                             struct hs_buf *buf)
 {
     const char *name = hs_describe_module(report->profile, function->module);
+    if (function->file != 0) {
+        hs_buf_printf(buf, "[%s]",
+                      hs_text_base_name(hs_profile_string(report->profile, function->file)));
+        return;
+    }
     if (function->name != 0 && function->module != report->main_module && name[0] != '\0') {
         hs_buf_printf(buf, "[%s]", name);
     }

@@ -65,6 +65,10 @@ void hs_report_json_function(const struct hs_report *report, struct hs_json *jso
             json, "module",
             hs_profile_string(report->profile, report->profile->modules[module].path));
     }
+    if (agg->functions[function].file != 0) {
+        hs_json_kv_string(json, "file",
+                          hs_profile_string(report->profile, agg->functions[function].file));
+    }
 }
 
 /* Writes a figure that is 0 when it is unknown. */

@@ -260,3 +260,13 @@ def test_stacks_through_extensions_are_whole(run, heapscope, tmp_path):
         whole, cut = (whole, cut + count) if root["kind"] == "marker" else (whole + count, cut)
     assert cut <= 0.01 * (whole + cut), (whole, cut)
     assert "<module>" in {node["name"] for node in nodes.values()}
+
+
+def test_functions_of_one_name_in_two_files(run, tmp_path):
+    """They are two functions, each with its file. (A bytearray takes a byte more.)"""
+    for name, size in [("one", 3), ("two", 5)]:
+        (tmp_path / f"{name}.py").write_text(f"def taken():\n    return bytearray(({size} << 20) - 1)\nkept = taken()\n")
+    (tmp_path / "both.py").write_text("import os, one, two\nos._exit(0)\n")
+    done = run(["/usr/bin/python3", tmp_path / "both.py"])
+    found = {f.get("file"): f["total"]["bytes"] for f in done.report("--top", "all")["functions_by_total"] if f.get("function") == "taken"}
+    assert found == {str(tmp_path / "one.py"): 3 << 20, str(tmp_path / "two.py"): 5 << 20}

@@ -55,8 +55,10 @@ struct heap_group {
     uint32_t root;   /* the outermost node; HS_NODE_NONE: the program's own frames are outermost */
 };
 
+/* `file` counts for functions that an interpreter runs: they have no module of their own that would
+ * tell two of the same name apart. */
 static int put_function(struct folder *folder, const struct hs_profile_frame *frame, uint32_t name,
-                        uint32_t *ret_id)
+                        uint32_t file, uint32_t *ret_id)
 {
     const struct hs_profile *p = folder->profile;
     struct hs_agg *agg = folder->agg;
@@ -65,6 +67,10 @@ static int put_function(struct folder *folder, const struct hs_profile_frame *fr
     name = hs_profile_string(p, name)[0] != '\0' ? name : 0;
     uint64_t rel_pc = name ? 0 : frame->rel_pc;
     struct hs_intern_key key = { .hi = (uint64_t)module << 32 | name, .lo = rel_pc };
+    file = frame->kind == HS_FRAME_KIND_INTERPRETED ? file : 0;
+    if (file != 0) {
+        key = hs_intern_mix(key, file);
+    }
     bool is_new;
     int err = hs_intern_put(&folder->function_ids, key, ret_id, &is_new);
     if (err < 0 || !is_new) {
@@ -82,6 +88,7 @@ static int put_function(struct folder *folder, const struct hs_profile_frame *fr
     agg->functions[agg->function_count++] = (struct hs_agg_function){
         .name = name,
         .module = module,
+        .file = file,
         .rel_pc = rel_pc,
         .kind = frame->kind,
         .class_ = (uint8_t)class_,
@@ -152,12 +159,12 @@ static int fold_node(struct folder *folder, uint32_t idx, uint32_t root)
     uint32_t function;
     int err = 0;
     if (frame->line_count == 0) {
-        err = put_function(folder, frame, frame->name, &function);
+        err = put_function(folder, frame, frame->name, 0, &function);
         err = err < 0 ? err : put_node(folder, at, function, NO_LINE, &at);
     }
     for (uint32_t i = frame->line_count; i > 0 && err == 0; i--) {
         uint32_t line = frame->line_first + i - 1;
-        err = put_function(folder, frame, p->lines[line].function, &function);
+        err = put_function(folder, frame, p->lines[line].function, p->lines[line].file, &function);
         err = err < 0 ? err : put_node(folder, at, function, line, &at);
     }
     folder->node_of[idx] = at;

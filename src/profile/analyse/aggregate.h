@@ -77,6 +77,7 @@ int hs_view_choose(const struct hs_selection *selection, enum hs_view wanted,
 struct hs_agg_function {
     uint32_t name;   /* string id; 0: only its address is known */
     uint32_t module; /* index in modules; UINT32_MAX: none */
+    uint32_t file;   /* string id: of a function that an interpreter runs; otherwise 0 */
     uint64_t rel_pc; /* only for a function without a name */
     uint8_t kind;    /* enum hs_frame_kind */
     uint8_t class_;  /* enum hs_frame_class */

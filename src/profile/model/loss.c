@@ -95,12 +95,12 @@ static const struct hs_loss_text load_losses[HS_LOAD_LOSS_N] = {
                               "scopes recorded as (other) (there were too many different ones)",
                               false, false },
     [HS_LOAD_LOSS_PYTHON_UNKNOWN] = { "python_unknown",
-                                      "processes whose stacks have no functions of Python "
-                                      "(heapscope knows those of CPython 3.8 to 3.13)",
+                                      "processes without functions of Python (their interpreter is "
+                                      "not CPython 3.8 to 3.13)",
                                       false, false },
     [HS_LOAD_LOSS_PYTHON_REFUSED] = { "python_refused",
-                                      "processes whose stacks have no functions of Python (their "
-                                      "interpreter does not have the frames of its version)",
+                                      "processes without functions of Python (the interpreter's "
+                                      "frames are not as expected)",
                                       false, false },
     [HS_LOAD_LOSS_PERL] = { "unread_perl",
                             "processes whose stacks have no functions of Perl (heapscope knows "
