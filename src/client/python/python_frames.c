@@ -101,13 +101,24 @@ static bool hash_lines(const struct hs_python_memory *memory, uint64_t lines_va,
     return bytes <= LINES_BYTES_MAX;
 }
 
-/* The hash of a code object. False: it is none. */
+/* Since Python 3.13 the call of a class has a frame of the interpreter's own around __init__(). It
+ * is no function of the program. One text is its name and that of its file. */
+static bool is_helper(const struct hs_python_layout *layout, const struct code *code)
+{
+    return layout->minor >= 13 && code->file_va == code->name_va;
+}
+
+/* The hash of a code object; 0: that of a helper. False: it is none. */
 static bool hash_code(const struct hs_python_memory *memory, const struct hs_python_types *types,
                       uint64_t code_va, uint64_t *ret_hash)
 {
     struct code code;
     if (!read_code(memory, types, code_va, &code)) {
         return false;
+    }
+    *ret_hash = 0;
+    if (is_helper(&types->layout, &code)) {
+        return true;
     }
     *ret_hash = hs_hash_step(code_va, code.first_line);
     return hash_text(memory, types, code.file_va, ret_hash) &&
@@ -177,6 +188,10 @@ static bool step(struct walking *w, uint64_t *va)
     frame.off = offset_of(layout, bytes, frame.code_va);
     if (!hash_code(w->memory, w->types, frame.code_va, &frame.hash)) {
         return false;
+    }
+    if (frame.hash == 0) {
+        *va = back_va;
+        return true;
     }
     frame.hash = hs_mix64(hs_hash_step(frame.hash, frame.off));
     keep(w, &frame);
