@@ -154,3 +154,15 @@ def test_stacks_are_whole(dist, heapscope, tmp_path, language):
         counts[is_whole] += float(row["count"])
     assert counts[True] > 1000
     assert counts[True] >= 0.99 * sum(counts.values()), counts
+
+
+def test_left_out(dist, heapscope, tmp_path):
+    """--no-python-frames is for all interpreters: the run loop of Perl is in the stacks then, and its functions are not."""
+    names = {}
+    for options in [], ["--no-python-frames"]:
+        file = tmp_path / "x.pftrace"
+        record(dist, file, command_of("perl", tmp_path, 20), "-i", 1, *options)
+        found = rows(heapscope, file, "SELECT DISTINCT name FROM heapscope_nodes WHERE module = '[perl]' OR name = 'Perl_runops_standard'")
+        names[bool(options)] = {row["name"] for row in found}
+    assert names[True] == {"Perl_runops_standard"}
+    assert names[False] > {"main::go", "(main program)"}

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/memfd.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -178,7 +177,7 @@ static void start_head(struct hs_region_control_v1 *control, struct hs_region_he
     hs_region_section(header, HS_SECTION_CODE_NAMES)->count = 1;
     header->python_state = hs_region.python_state;
     header->python_version = hs_region.python_version;
-    memcpy(header->script_states, hs_region.script_states, sizeof(header->script_states));
+    __builtin_memcpy(header->script_states, hs_region.script_states, 8);
     control->heap_selection.other_interval_bytes = HS_INTERVAL_SAME;
     control->epoch = 2;
     control->magic = HS_REGION_MAGIC;
