@@ -293,6 +293,8 @@ struct hs_snapshot {
     uint64_t lost_scope_count;      /* samples whose scopes could not all be told */
     uint32_t python_state;          /* enum hs_python_state */
     uint32_t python_version;        /* as PY_VERSION_HEX; 0: not known */
+    uint32_t java_refusal;          /* enum hs_java_refusal */
+    uint32_t java_version;          /* of the JVM; 0: not known */
     struct hs_snap_thread *threads; /* those with live blocks or parts, in the order of their ids */
     uint32_t thread_count;
     /* By enum hs_part_view, in the order of the stacks; of one stack, the largest is the last. The

@@ -321,6 +321,10 @@ static void fill_contents(const struct hs_snapshot *snap, Hs__Pb__HsDump *out)
         HS_SET_FIELD(out, python_state, snap->python_state);
         HS_SET_FIELD(out, python_version, snap->python_version);
     }
+    if (snap->java_refusal != HS_JAVA_READ) {
+        HS_SET_FIELD(out, java_refusal, snap->java_refusal);
+        HS_SET_FIELD(out, java_version, snap->java_version);
+    }
     out->has_is_without_types = out->is_without_types = snap->is_without_types;
     out->has_has_lifetimes = out->has_lifetimes = snap->has_lifetimes;
     out->has_has_blocks = out->has_blocks = snap->has_blocks;

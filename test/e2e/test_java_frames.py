@@ -131,3 +131,13 @@ def test_without_java_frames(dist, heapscope, tmp_path, java_program):
     subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, env=clean_env(), check=True, timeout=180)
     modules = {row["module"] for row in rows(heapscope, file, "SELECT DISTINCT module FROM heapscope_nodes")}
     assert "[java]" not in modules and any(module.endswith("libjvm.so") for module in modules)
+
+
+def test_refused(dist, heapscope, tmp_path, target):
+    """A library of this name that does not export what a JVM exports: the report says so, and which flags help."""
+    library, file = tmp_path / "libjvm.so", tmp_path / "x.pftrace"
+    shutil.copy(target("not_a_jvm", "-shared", "-fPIC"), library)
+    command = [dist / "bin" / "heapscope", "run", "-q", "-i", 1, "-o", file, "--", target("not_a_jvm"), library]
+    subprocess.run(list(map(str, command)), env=clean_env(), check=True, timeout=60)
+    health = heapscope("report", "--health", file).stdout
+    assert re.search(r"^ +1 +java_refused .*-XX:\+PreserveFramePointer", health, re.M), health

@@ -384,6 +384,8 @@ static int copy_names(const struct hs_region *region, struct hs_snapshot *snap)
     snap->pid = header->pid;
     snap->python_state = header->python_state;
     snap->python_version = header->python_version;
+    snap->java_refusal = header->java.is_known ? header->java.refusal : HS_JAVA_READ;
+    snap->java_version = header->java.is_known ? header->java.vm_major : 0;
     snap->ppid = header->ppid;
     snap->forked_from_pid = header->forked_from_pid;
     snap->is_from_startup = header->is_from_startup != 0;

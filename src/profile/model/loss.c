@@ -114,6 +114,13 @@ static const struct hs_loss_text load_losses[HS_LOAD_LOSS_N] = {
                             "processes whose stacks have no functions of Ruby (heapscope knows "
                             "those of Ruby 3.1, if it is loaded at the start)",
                             false, false },
+    [HS_LOAD_LOSS_JAVA_REFUSED] = { "java_refused",
+                                    "processes whose stacks have no Java methods (heapscope does "
+                                    "not know the structures of their JVM; "
+                                    "-XX:+PreserveFramePointer makes stacks whole, and "
+                                    "-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit names "
+                                    "compiled methods)",
+                                    false, false },
     [HS_LOAD_LOSS_OVERRUN] = { "buffer_overran",
                                "profiles that ended early (heapprofd's buffer overflowed)", true,
                                false },

@@ -34,6 +34,7 @@ enum hs_load_loss {
     HS_LOAD_LOSS_PERL,
     HS_LOAD_LOSS_PHP,
     HS_LOAD_LOSS_RUBY,
+    HS_LOAD_LOSS_JAVA_REFUSED,
     /* of heapprofd */
     HS_LOAD_LOSS_OVERRUN,
     HS_LOAD_LOSS_CORRUPTED,

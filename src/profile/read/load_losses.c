@@ -83,6 +83,7 @@ void hs_load_losses_set(struct hs_load *load, struct hs_load_losses *losses,
     losses->unread_interpreters = dump->unread_interpreters;
     losses->refusal = refusal;
     losses->python_state = dump->python_state;
+    losses->java_refusal = dump->java_refusal;
 }
 
 static enum hs_loss_unit unit_of(uint32_t loss)
@@ -149,6 +150,8 @@ void hs_load_losses_add(struct hs_load *load, uint32_t process, const struct hs_
         hs_loss_add(load->builder, process, hs_loss_of_load(interpreters[i].loss),
                     losses->unread_interpreters >> interpreters[i].language & 1);
     }
+    hs_loss_add(load->builder, process, hs_loss_of_load(HS_LOAD_LOSS_JAVA_REFUSED),
+                losses->java_refusal != 0);
     hs_loss_add(load->builder, process, hs_loss_of_refusal(losses->refusal),
                 losses->refusal != HS_REFUSAL_NONE);
 }

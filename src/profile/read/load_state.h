@@ -154,6 +154,7 @@ struct hs_load_losses {
     uint32_t unread_interpreters;
     uint32_t refusal;
     uint32_t python_state; /* enum hs_python_state */
+    uint32_t java_refusal; /* enum hs_java_refusal */
     struct hs_load_guess {
         uint32_t text; /* string id */
         bool is_jit;
