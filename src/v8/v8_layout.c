@@ -4,9 +4,8 @@
 #include "v8/v8_layout.h"
 
 /* V8's objects whose fields are read are smaller than this. */
-#define FIELD_MAX   512
-#define TYPE_MAX    65535
-#define VERSION_MAX 1000U
+#define FIELD_MAX 512
+#define TYPE_MAX  65535
 
 /* A symbol, and the range in which its value makes sense. */
 struct symbol {
@@ -70,15 +69,6 @@ static const struct symbol symbols[HS_V8_VALUE_N] = {
     [HS_V8_SCOPE_FIRST_VARS] = { "v8dbg_scopeinfo_idx_first_vars", 2, 16 },
 };
 
-static uint32_t read_version(const struct hs_js_memory *memory, uint64_t va)
-{
-    uint32_t number = 0;
-    return va != 0 && memory->read(memory->ctx, va, &number, sizeof(number)) &&
-                   number <= VERSION_MAX
-               ? number
-               : 0;
-}
-
 /* Do the fields lie as HS_V8_HEAD_BYTES says? */
 static bool has_heads(const int32_t *values)
 {
@@ -100,11 +90,8 @@ static bool has_script_number(const struct hs_v8_layout *layout)
 enum hs_v8_refusal hs_v8_layout_read(const struct hs_js_memory *memory, hs_v8_symbol_fn find,
                                      void *find_ctx, struct hs_v8_layout *ret_layout)
 {
-    struct hs_v8_layout layout = { .version_major = 0 };
+    struct hs_v8_layout layout;
     bool has_sense = true;
-    layout.version_major = read_version(memory, find(find_ctx, "_ZN2v88internal7Version6major_E"));
-    layout.version_minor = read_version(memory, find(find_ctx, "_ZN2v88internal7Version6minor_E"));
-    *ret_layout = layout;
     for (uint32_t i = 0; i < HS_V8_VALUE_N; i++) {
         const struct symbol *symbol = &symbols[i];
         uint64_t va = find(find_ctx, symbol->name);

@@ -78,16 +78,13 @@ enum hs_v8_value {
 /* What is known of a V8. */
 struct hs_v8_layout {
     int32_t value[HS_V8_VALUE_N];
-    uint32_t version_major; /* 0: unknown */
-    uint32_t version_minor;
 };
 
-/* Whether a V8 can be read. Never renumber: the numbers are in regions and files. */
+/* Whether a V8 can be read. */
 enum hs_v8_refusal {
     HS_V8_READ,
     HS_V8_NO_SYMBOLS,     /* it exports no, or not all, symbols for debuggers */
     HS_V8_UNKNOWN_LAYOUT, /* their values make no sense, or are not supported */
-    HS_V8_REFUSAL_N,
 };
 
 /* Finds the address of an exported symbol; 0: there is none. */

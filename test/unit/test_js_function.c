@@ -53,9 +53,7 @@ static void test_symbols(void **state)
 {
     struct hs_v8_layout other;
     (void)state;
-    assert_int_equal(layout.version_major, 11);
-    assert_int_equal(layout.version_minor, 3);
-    for (uint32_t i = 0; i + 2 < V8_IMAGE_SYMBOLS; i++) {
+    for (uint32_t i = 0; i < V8_IMAGE_SYMBOLS; i++) {
         image.hidden_symbol = v8_image_symbols[i].name;
         assert_int_equal(hs_v8_layout_read(&v8.memory, v8_image_symbol, &image, &other),
                          HS_V8_NO_SYMBOLS);

@@ -79,8 +79,6 @@ static const struct {
     { "v8dbg_class_FixedArray__data__uintptr_t", 16 },
     { "v8dbg_scopeinfo_idx_ncontextlocals", 2 },
     { "v8dbg_scopeinfo_idx_first_vars", 3 },
-    { "_ZN2v88internal7Version6major_E", 11 },
-    { "_ZN2v88internal7Version6minor_E", 3 },
 };
 
 #define V8_IMAGE_SYMBOLS (sizeof(v8_image_symbols) / sizeof(v8_image_symbols[0]))

@@ -12,7 +12,8 @@
 
 static bool is_page_readable(struct hs_own_pages *pages, uint64_t page)
 {
-    uint64_t *kept = &pages->page[page % HS_OWN_PAGES];
+    /* Objects often lie near the beginning of larger units, so the low bits are not enough. */
+    uint64_t *kept = &pages->page[(page ^ page >> 6 ^ page >> 12) % HS_OWN_PAGES];
     if (*kept != page) {
         if (!hs_sys_is_readable(page * PAGE_BYTES)) {
             return false;
