@@ -114,8 +114,12 @@ def differences(found, wanted):
     return [(stack, found[stack], wanted[stack]) for stack in {**found, **wanted} if found[stack] != wanted[stack]]
 
 
-@pytest.mark.parametrize("flags", [["--no-turbo-inlining"], ["--no-opt"], ["--always-sparkplug", "--no-opt"],
-                                   ["--no-turbo-inlining", "--stress-compaction"]], ids=" ".join)
+OTHERS = [["--no-opt"], ["--always-sparkplug", "--no-opt"], ["--no-turbo-inlining", "--stress-compaction"],
+          ["--no-turbo-inlining", "--gc-interval=200"]]
+
+
+@pytest.mark.parametrize("flags", [["--no-turbo-inlining"], *(pytest.param(f, marks=pytest.mark.slow) for f in OTHERS)],
+                         ids=" ".join)
 def test_same_as_v8(run, root, stacks, tmp_path, flags):
     done, moments = record(run, root, tmp_path, *flags)
     assert len(moments) == len({moment["bytes"] for moment in moments}) == 1500
