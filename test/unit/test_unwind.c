@@ -2,6 +2,7 @@
  * Walks over stacks made by hand: each kind of rule, each way to end, and the dependencies on which
  * replay relies.
  */
+#include "unwind/reader.h"
 #include "unwind_world.h"
 
 /* Walks once with an empty cache and once with a full one; the results must be equal. */
@@ -219,6 +220,68 @@ static void test_no_information(void **state)
     ASSERT_WALK(HS_UNWIND_NO_INFO, JIT_FRAME);
 }
 
+#define NAMED_FRAME 1000U
+
+/* Names frames by the word below their frame pointer: 1 and 2 are names, and what 2 says may be
+ * something else another time. */
+static bool name_by_word(struct hs_stack_reader *reader, uint64_t sp, uint64_t bp,
+                         bool *ret_is_lasting, uint32_t *ret_user)
+{
+    uint64_t word;
+    if (bp - 8 < sp || !hs_stack_read(reader, bp - 8, &word) || (word != 1 && word != 2)) {
+        return false;
+    }
+    *ret_is_lasting = word == 1;
+    *ret_user = NAMED_FRAME + (uint32_t)word;
+    return true;
+}
+
+static void walk_with_names(bool is_exact)
+{
+    struct hs_unwinder unwinder = { .cache = &cache,
+                                    .resolve = resolve,
+                                    .name_frame = name_by_word };
+    struct hs_stack_window window = whole_stack();
+    hs_unwind_walk(&unwinder, &start, is_exact, &window, &walk);
+}
+
+/* A frame without unwind information whose words name its function. */
+static void test_named_frames(void **state)
+{
+    (void)state;
+    start.pc = JIT + 16;
+    start.bp = va(2);
+    stack[1] = 1;
+    stack[2] = va(6);
+    stack[3] = JIT + 100;
+    stack[5] = 7;
+    stack[6] = va(9);
+    stack[7] = ra(BP16);
+    stack[9] = va(12);
+    stack[10] = ra(TOP);
+    walk_with_names(false);
+    assert_int_equal(walk.frame_count, 4);
+    assert_int_equal(walk.frames[0], NAMED_FRAME + 1);
+    assert_int_equal(walk.frames[1], JIT_FRAME);
+    assert_int_equal(walk.frames[2], BP16);
+    assert_int_equal(walk.frames[3], TOP);
+    assert_true(walk.is_replayable);
+    /* Only the frame without a name was a guess. */
+    assert_int_equal(walk.guessed_frame, JIT_FRAME + 1);
+    stack[5] = 1;
+    walk_with_names(false);
+    assert_int_equal(walk.guessed_frame, 0);
+    assert_int_equal(walk.frames[1], NAMED_FRAME + 1);
+    /* What is not only in the words cannot be replayed. */
+    stack[5] = 2;
+    walk_with_names(false);
+    assert_int_equal(walk.frames[1], NAMED_FRAME + 2);
+    assert_false(walk.is_replayable);
+    /* Interrupted code may not have made its frame yet. */
+    walk_with_names(true);
+    assert_int_equal(walk.frames[0], JIT_FRAME);
+}
+
 /* A JIT's frame that has a value in the place of its return address. */
 static void test_value_for_return(void **state)
 {
@@ -416,6 +479,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_signal_loop, setup, teardown),
         cmocka_unit_test_setup_teardown(test_exact_start, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_information, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_named_frames, setup, teardown),
         cmocka_unit_test_setup_teardown(test_value_for_return, setup, teardown),
         cmocka_unit_test_setup_teardown(test_ends, setup, teardown),
         cmocka_unit_test_setup_teardown(test_window, setup, teardown),
