@@ -47,6 +47,12 @@ struct hs_target_state {
     uint64_t bound_interval_bytes;
 };
 
+/* When to look at the files that a process has mapped. */
+struct hs_files_watch {
+    uint64_t module_count; /* at the last look */
+    uint64_t next_ns, period_ns;
+};
+
 /* What the session that records a target keeps about it. The owner of the registry sets and uses
  * these fields, which are zero at the beginning; hs_target_close() frees `source`, `budget`,
  * `ledgers` and `types`. */
@@ -58,10 +64,10 @@ struct hs_target_session {
     struct hs_ledger_watch ledgers;
     struct hs_typed_records types; /* of the recorded blocks */
     uint64_t types_cost_ns;        /* what reading them took */
-    uint64_t module_count;         /* modules, plus 1, when its files were looked at; 0: never */
-    bool is_without_types;         /* they are not read */
-    bool has_failed;               /* some dump could not be made */
-    bool are_children_taken;       /* children that it already had were looked for */
+    struct hs_files_watch files;
+    bool is_without_types;   /* they are not read */
+    bool has_failed;         /* some dump could not be made */
+    bool are_children_taken; /* children that it already had were looked for */
 };
 
 struct hs_target {

@@ -79,7 +79,7 @@ static int append_names(const struct task *task, struct hs_buf *out)
     struct hs_trace_writer *writer = NULL;
     bool is_interrupted = false;
     int r = hs_trace_writer_new(&config, &writer);
-    r = r < 0 ? r : hs_symbol_packets_add_snapshot(&wanted, task->snap, &skipped);
+    r = r < 0 ? r : hs_symbol_packets_add_snapshot(&wanted, task->snap, &skipped, NULL);
     r = r < 0 ? r : hs_trace_names_append(writer, &wanted, task->files, NULL, &is_interrupted);
     r = r < 0 ? r : hs_trace_writer_finish(writer);
     hs_trace_writer_free(writer);

@@ -10,13 +10,33 @@
 #include "rt/clock.h"
 #include "symbol/symbolizer.h"
 
-void hs_frame_names_deinit(struct hs_frame_names *names)
+/* Frees what the last call found. */
+static void clear(struct hs_frame_names *names)
 {
     hs_symbol_tables_free(names->tables, names->table_count);
     hs_symbol_wanted_deinit(&names->wanted);
-    *names = (struct hs_frame_names){ .files = names->files,
-                                      .cpu_ns = names->cpu_ns,
-                                      .next_ns = names->next_ns };
+    *names = (struct hs_frame_names){
+        .files = names->files, .jit = names->jit, .cpu_ns = names->cpu_ns, .next_ns = names->next_ns
+    };
+}
+
+void hs_frame_names_deinit(struct hs_frame_names *names)
+{
+    hs_jit_names_deinit(&names->jit);
+    clear(names);
+}
+
+static bool is_jit(const struct hs_snapshot *snap, const struct hs_snap_frame *frame)
+{
+    return snap->modules[frame->module_id].kind == HS_MODULE_ANON;
+}
+
+/* Code made at run time that an earlier call has been asked for is not looked up again. */
+static bool is_known(const struct hs_frame_names *names, const struct hs_snapshot *snap,
+                     const struct hs_snap_frame *frame)
+{
+    const char *name;
+    return is_jit(snap, frame) && hs_jit_names_find(&names->jit, snap, frame->rel_pc, &name);
 }
 
 static uint64_t children_cpu_ns(void)
@@ -35,6 +55,7 @@ static int look_up(struct hs_frame_names *names, const struct hs_snapshot *snap,
 {
     const struct hs_symbol_options options = { .is_tables_only = true,
                                                .target_files = names->files,
+                                               .jit_time_max_ns = snap->time_mono_ns,
                                                .module_timeout_ms = HS_FRAME_NAMES_MAX_MS,
                                                .total_timeout_ms = HS_FRAME_NAMES_MAX_MS };
     const struct hs_symbol_request *requests;
@@ -43,6 +64,9 @@ static int look_up(struct hs_frame_names *names, const struct hs_snapshot *snap,
         const struct hs_snap_frame *frame = &snap->frames[frame_ids[i]];
         const struct hs_snap_module *module = &snap->modules[frame->module_id];
         uint32_t number;
+        if (is_known(names, snap, frame)) {
+            continue;
+        }
         err = hs_symbol_wanted_module(&names->wanted, module->path, module->build_id,
                                       module->build_id_bytes, snap->pid, &number);
         if (err == 0) {
@@ -81,19 +105,39 @@ static const char *name_of(const struct hs_frame_names *names, const struct hs_s
     return is_plain ? function : system_name;
 }
 
+/* The name that code made at run time had when it was first seen: `name`, if that is now. */
+static const char *first_name(struct hs_frame_names *names, const struct hs_snapshot *snap,
+                              const struct hs_snap_frame *frame, const char *name)
+{
+    if (!hs_jit_names_find(&names->jit, snap, frame->rel_pc, &name)) {
+        hs_jit_names_put(&names->jit, snap, frame->rel_pc, name);
+    }
+    return name;
+}
+
+bool hs_frame_names_has_jit(void *ctx, const struct hs_snapshot *snap, uint32_t frame_id)
+{
+    const struct hs_frame_names *names = ctx;
+    const struct hs_snap_frame *frame = &snap->frames[frame_id];
+    const char *name = NULL;
+    return is_jit(snap, frame) && hs_jit_names_find(&names->jit, snap, frame->rel_pc, &name) &&
+           name;
+}
+
 void hs_frame_names_find(void *ctx, const struct hs_snapshot *snap, const uint32_t *frame_ids,
                          size_t count, const char **ret_names)
 {
     struct hs_frame_names *names = ctx;
-    hs_frame_names_deinit(names);
+    clear(names);
     uint64_t begin_ns = hs_clock_ns(CLOCK_MONOTONIC), before_ns = children_cpu_ns();
+    bool is_found = begin_ns >= names->next_ns && look_up(names, snap, frame_ids, count) == 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct hs_snap_frame *frame = &snap->frames[frame_ids[i]];
+        const char *name = is_found ? name_of(names, snap, frame) : NULL;
+        ret_names[i] = is_jit(snap, frame) ? first_name(names, snap, frame, name) : name;
+    }
     if (begin_ns < names->next_ns) {
         return;
-    }
-    if (look_up(names, snap, frame_ids, count) == 0) {
-        for (size_t i = 0; i < count; i++) {
-            ret_names[i] = name_of(names, snap, &snap->frames[frame_ids[i]]);
-        }
     }
     names->cpu_ns += children_cpu_ns() - before_ns;
     uint64_t took_ns = hs_clock_ns(CLOCK_MONOTONIC) - begin_ns;

@@ -15,8 +15,10 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "session/jit_names.h"
 #include "symbol/symbol_wanted.h"
 #include "trace/trace_writer.h"
 
@@ -32,13 +34,17 @@ struct hs_frame_names {
     struct hs_symbol_wanted wanted; /* of the last call, as are the tables */
     struct hs_symbol_table *tables;
     size_t table_count;
-    uint64_t cpu_ns;  /* CPU time of the processes that read files, so far */
-    uint64_t next_ns; /* CLOCK_MONOTONIC: no look-up before that; 0: at once */
+    struct hs_jit_names jit; /* of all dumps so far */
+    uint64_t cpu_ns;         /* CPU time of the processes that read files, so far */
+    uint64_t next_ns;        /* CLOCK_MONOTONIC: no look-up before that; 0: at once */
 };
 
 /* Sets the names of `count` frames of a snapshot, for as many as it finds. Has the form of
  * hs_trace_name_frames_fn; ctx is a struct hs_frame_names. */
 void hs_frame_names_find(void *ctx, const struct hs_snapshot *snap, const uint32_t *frame_ids,
                          size_t count, const char **ret_names);
-/* Frees what the last call found. */
+/* Has this frame of a snapshot been found as code made at run time, with a name? Such a frame has a
+ * name of its own in the file, whatever is at its address later. ctx is a struct hs_frame_names. */
+bool hs_frame_names_has_jit(void *ctx, const struct hs_snapshot *snap, uint32_t frame_id);
+/* Frees what the last call found, and all names of code made at run time. */
 void hs_frame_names_deinit(struct hs_frame_names *names);

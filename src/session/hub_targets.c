@@ -17,6 +17,9 @@
 #include "util/proc.h"
 
 #define HS_LOOK_PERIOD_SESSION_NS UINT64_C(2000000000)
+/* From one look at which files a process has mapped to the next one. */
+#define HS_MAPPINGS_FIRST_NS UINT64_C(2000000)
+#define HS_MAPPINGS_MAX_NS   UINT64_C(10000000000)
 
 /* --- giving a target to a session ------------------------------------------------------------- */
 
@@ -77,25 +80,38 @@ enum hs_hub_answer hs_hub_give(struct hs_target *target, struct hs_session *sess
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-void hs_hub_hold_files(struct hs_target *target)
+/* Which files are mapped is looked at when the client has seen a new module, and besides more and
+ * more rarely: a jitdump is mapped without being a module. */
+static bool is_mapping_due(struct hs_target *target, uint64_t now_ns)
+{
+    struct hs_files_watch *watch = &target->session.files;
+    struct hs_region now = target->region;
+    uint64_t count = hs_region_refresh(&now) == 0 ? hs_region_count(&now, HS_SECTION_MODULES) : 0;
+    bool is_due = count > watch->module_count || now_ns >= watch->next_ns;
+    watch->module_count = count;
+    if (is_due) {
+        watch->period_ns = watch->period_ns == 0 ? HS_MAPPINGS_FIRST_NS : watch->period_ns * 2;
+        watch->period_ns =
+            watch->period_ns < HS_MAPPINGS_MAX_NS ? watch->period_ns : HS_MAPPINGS_MAX_NS;
+        watch->next_ns = now_ns + watch->period_ns;
+    }
+    return is_due;
+}
+
+void hs_hub_hold_files(struct hs_target *target, uint64_t now_ns)
 {
     struct hs_session *session = target->session.owner;
-    struct hs_region now = target->region;
-    if (!session->settings.is_symbolizing || !hs_target_process_has_memory(&target->process) ||
-        target->process.has_ended) {
-        return;
+    if (session->settings.is_symbolizing && hs_target_process_has_memory(&target->process) &&
+        !target->process.has_ended) {
+        hs_target_files_look(&session->files, target->process.pid, target->process.uid,
+                             is_mapping_due(target, now_ns));
     }
-    uint64_t count =
-        hs_region_refresh(&now) == 0 ? hs_region_count(&now, HS_SECTION_MODULES) + 1 : 1;
-    hs_target_files_look(&session->files, target->process.pid, target->process.uid,
-                         count > target->session.module_count);
-    target->session.module_count = count;
 }
 
 void hs_hub_look_at_process(struct hs_target *target, uint64_t now_ns)
 {
     hs_target_look(target, now_ns);
-    hs_hub_hold_files(target);
+    hs_hub_hold_files(target, now_ns);
 }
 
 /* --- images that begin ------------------------------------------------------------------------ */

@@ -282,8 +282,13 @@ int hs_session_dump(struct hs_session *session, const struct hs_snapshot *snap)
         hs_heaps_seen_add(&session->heaps_seen, &session->settings.heaps, snap);
         if (session->settings.is_symbolizing) {
             const struct hs_skipped_files skipped = skipped_of(&session->settings);
-            session->error = hs_symbol_packets_add_snapshot(&session->wanted, snap, &skipped);
+            const struct hs_symbol_named named = { hs_frame_names_has_jit, &session->frame_names };
+            session->error =
+                hs_symbol_packets_add_snapshot(&session->wanted, snap, &skipped, &named);
         }
+    }
+    if (snap->is_final) {
+        hs_jit_names_drop(&session->frame_names.jit, snap);
     }
     session->process_count += snap->is_final;
     hand_out(session);

@@ -10,15 +10,18 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "symbol/breakpad_folder.h"
 #include "symbol/debug_files.h"
 #include "symbol/dwarf_names.h"
 #include "symbol/elf_names.h"
 #include "symbol/folded_names.h"
+#include "symbol/jitdump.h"
 #include "symbol/mini_debug.h"
 #include "symbol/perf_map.h"
 #include "symbol/symbol_builder.h"
+#include "symbol/target_files.h"
 
 static int compare_pcs(const void *left, const void *right)
 {
@@ -189,23 +192,56 @@ static int name_elf_code(const struct hs_symbol_options *options,
     return err;
 }
 
+static int name_from_jitdump(const struct hs_symbol_options *options,
+                             const struct hs_target_jit *jit, struct hs_symbol_builder *builder)
+{
+    return jit && jit->dump_fd >= 0
+               ? hs_jitdump_names_fd(builder, jit->dump_fd, options->jit_time_max_ns)
+               : 0;
+}
+
+/* A map that was opened while the process ran counts; else one that the process has left. */
+static int name_from_perf_map(const struct hs_symbol_options *options,
+                              const struct hs_symbol_request *request,
+                              const struct hs_target_jit *jit, struct hs_symbol_builder *builder,
+                              char *ret_path)
+{
+    if (request->pid == 0) {
+        return -ENOENT;
+    }
+    if (!jit || (jit->map_fd < 0 && !jit->is_elsewhere)) {
+        return hs_perf_map_names(builder, options ? options->perf_map_folder : NULL, request->pid,
+                                 ret_path);
+    }
+    int fd =
+        jit->map_fd >= 0 ? jit->map_fd : hs_target_files_open_perf_map(options->target_files, jit);
+    int err = fd >= 0 ? hs_perf_map_names_fd(builder, fd) : fd;
+    if (fd >= 0 && fd != jit->map_fd) {
+        close(fd);
+    }
+    return err;
+}
+
 static int name_jit_code(const struct hs_symbol_options *options,
                          const struct hs_symbol_request *request, struct hs_symbol_builder *builder)
 {
     char path[PATH_MAX] = "";
-    int err = -ENOENT;
-    if (request->pid != 0) {
-        err = hs_perf_map_names(builder, options ? options->perf_map_folder : NULL, request->pid,
-                                path);
+    const struct hs_target_jit *jit =
+        options ? hs_target_files_jit(options->target_files, request->pid) : NULL;
+    int err = name_from_jitdump(options, jit, builder);
+    if (err != -ENOMEM) {
+        err = name_from_perf_map(options, request, jit, builder, path);
     }
     if (err == -ENOMEM) {
         return err;
     }
-    if (err == -EACCES || err == -EPERM) {
+    if (builder->table.source != HS_SYMBOL_SOURCE_NONE) {
+        builder->table.reason = HS_SYMBOL_REASON_NONE;
+    } else if (err == -EACCES || err == -EPERM) {
         builder->table.reason = HS_SYMBOL_REASON_UNSAFE_PERF_MAP;
     } else if (err != 0) {
         builder->table.reason = HS_SYMBOL_REASON_NO_PERF_MAP;
-    } else if (builder->table.source == HS_SYMBOL_SOURCE_NONE) {
+    } else {
         builder->table.reason = HS_SYMBOL_REASON_NO_SYMBOLS;
     }
     builder->table.detail_off = hs_symbol_builder_string(builder, path);

@@ -145,8 +145,8 @@ static int take_window(struct map_reader *reader, bool is_end)
 static int read_lines(struct map_reader *reader, int fd)
 {
     for (;;) {
-        ssize_t got =
-            read(fd, reader->window + reader->window_bytes, WINDOW_BYTES - reader->window_bytes);
+        ssize_t got = pread(fd, reader->window + reader->window_bytes,
+                            WINDOW_BYTES - reader->window_bytes, (off_t)reader->read_bytes);
         if (got < 0 && errno == EINTR) {
             continue;
         }

@@ -39,5 +39,5 @@ bool hs_perf_map_parse_line(const char *line, size_t bytes, struct hs_perf_map_e
 int hs_perf_map_names(struct hs_symbol_builder *builder, const char *folder, uint32_t pid,
                       char *ret_path);
 
-/* The same from an open file. -errno of reading, -ENOMEM. */
+/* The same from an open file, from its beginning. -errno of reading, -ENOMEM. */
 int hs_perf_map_names_fd(struct hs_symbol_builder *builder, int fd);

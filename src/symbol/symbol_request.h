@@ -40,10 +40,13 @@ struct hs_symbol_options {
     bool is_tables_only;
     const char *perf_map_folder;                /* NULL: /tmp */
     const struct hs_target_files *target_files; /* files that were opened in time; NULL: none */
-    const char *cache_folder;                   /* for debug_cache.h; NULL: none */
-    unsigned worker_count;                      /* 0: as many as there are CPUs, at most 8 */
-    unsigned module_timeout_ms;                 /* 0: 20 s; with debuginfod 120 s */
-    unsigned total_timeout_ms;                  /* 0: 120 s; with debuginfod 600 s */
+    /* CLOCK_MONOTONIC: code that was made later at run time does not count, as far as its list
+     * states times; 0: all counts */
+    uint64_t jit_time_max_ns;
+    const char *cache_folder;   /* for debug_cache.h; NULL: none */
+    unsigned worker_count;      /* 0: as many as there are CPUs, at most 8 */
+    unsigned module_timeout_ms; /* 0: 20 s; with debuginfod 120 s */
+    unsigned total_timeout_ms;  /* 0: 120 s; with debuginfod 600 s */
     /* what a worker may allocate, mapped files not counted; 0: 4 GiB */
     uint64_t worker_memory_bytes;
     /*

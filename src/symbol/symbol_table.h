@@ -49,6 +49,7 @@ enum hs_symbol_source {
     HS_SYMBOL_SOURCE_SYMTAB,    /* all functions, no lines */
     HS_SYMBOL_SOURCE_DWARF,     /* functions, inlined ones too, with files and lines */
     HS_SYMBOL_SOURCE_PERF_MAP,  /* JIT code */
+    HS_SYMBOL_SOURCE_JITDUMP,   /* JIT code, with times, and lines if the compiler states them */
     HS_SYMBOL_SOURCE_N,
 };
 

@@ -4,12 +4,11 @@
  * A file is known by the device and the inode that /proc/PID/maps states. So a library that a
  * thousand processes have mapped is opened once: the inode cannot be used again while it is open.
  */
-#include "symbol/target_files.h"
+#include "symbol/target_files_state.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/close_range.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdio.h>
@@ -17,7 +16,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -28,32 +26,6 @@
 #include "util/proc_maps.h"
 
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
-#define KEPT_MAX   8U
-#define FDS_MAX                                                                                    \
-    (HS_TARGET_FILES_MAX + HS_TARGET_ROOTS_MAX + 2 * HS_TARGET_JITS_MAX + (size_t)KEPT_MAX)
-
-struct file {
-    uint64_t dev, inode; /* as /proc/PID/maps states them */
-    char *path;          /* in the root of the process */
-    int fd;              /* -1: it could not be opened */
-};
-
-struct root {
-    uint64_t dev, inode, mount_ns;
-    int fd;
-};
-
-struct hs_target_files {
-    struct file files[HS_TARGET_FILES_MAX];
-    size_t file_count;
-    struct root roots[HS_TARGET_ROOTS_MAX];
-    size_t root_count;
-    bool is_root_lost; /* there was no room for a root */
-    struct hs_target_jit jits[HS_TARGET_JITS_MAX];
-    size_t jit_count;
-    size_t jit_next; /* the one to replace when all are in use */
-};
-
 /* A look at one process. */
 struct look {
     struct hs_target_files *files;
@@ -64,6 +36,7 @@ struct look {
     int root_fd;         /* O_PATH */
     char root[PATH_MAX]; /* where its root is for us; "": at / or not to be told */
     bool is_in_own_root; /* its root and mount namespace are ours */
+    int root_idx;        /* of its root among those that are held; -1: none */
 };
 
 static void close_fd(int *fd)
@@ -130,13 +103,6 @@ static int open_plain(const struct look *look, int path_fd, struct stat *ret_st)
     return fd;
 }
 
-static int open_below(int root_fd, const char *path, uint64_t flags, uint64_t resolve)
-{
-    struct open_how how = { .flags = flags, .resolve = RESOLVE_IN_ROOT | resolve };
-    long fd = syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
-    return fd < 0 ? -errno : (int)fd;
-}
-
 /* Of some file systems, /proc/PID/maps states another device than stat() does. */
 static bool has_other_devices(int fd)
 {
@@ -168,7 +134,8 @@ static int open_mapped(const struct look *look, const struct hs_proc_map *map, c
     }
     close_fd(&fd);
     if (!map->is_deleted && look->root_fd >= 0) {
-        fd = open_plain(look, open_below(look->root_fd, path, O_PATH | O_CLOEXEC, 0), &st);
+        fd = open_plain(
+            look, hs_target_files_open_below(look->root_fd, path, O_PATH | O_CLOEXEC, 0), &st);
     }
     if (fd >= 0 && !is_mapped_file(map, &st, fd)) {
         close_fd(&fd);
@@ -189,7 +156,7 @@ static bool has_file(const struct hs_target_files *files, const struct hs_proc_m
                      const char *path)
 {
     for (size_t i = 0; i < files->file_count; i++) {
-        const struct file *file = &files->files[i];
+        const struct hs_target_file *file = &files->files[i];
         if (file->inode == map->inode && file->dev == map->dev && strcmp(file->path, path) == 0) {
             return true;
         }
@@ -216,7 +183,7 @@ static void hold_mapping(const struct look *look, const struct hs_proc_map *map)
     }
     int fd = open_mapped(look, map, path);
     files->files[files->file_count++] =
-        (struct file){ .dev = map->dev, .inode = map->inode, .path = own_path, .fd = fd };
+        (struct hs_target_file){ .dev = map->dev, .inode = map->inode, .path = own_path, .fd = fd };
 }
 
 static uint64_t mount_ns_of(const char *process)
@@ -251,8 +218,9 @@ static void look_at_root(struct look *look)
     look->is_in_own_root =
         st.st_dev == own.st_dev && st.st_ino == own.st_ino && mount_ns == mount_ns_of("self");
     for (size_t i = 0; i < files->root_count && !look->is_in_own_root; i++) {
-        const struct root *root = &files->roots[i];
+        const struct hs_target_root *root = &files->roots[i];
         if (root->dev == st.st_dev && root->inode == st.st_ino && root->mount_ns == mount_ns) {
+            look->root_idx = (int)i;
             return;
         }
     }
@@ -262,13 +230,17 @@ static void look_at_root(struct look *look)
         close_fd(&fd);
         return;
     }
-    files->roots[files->root_count++] =
-        (struct root){ .dev = st.st_dev, .inode = st.st_ino, .mount_ns = mount_ns, .fd = fd };
+    look->root_idx = (int)files->root_count;
+    files->roots[files->root_count++] = (struct hs_target_root){
+        .dev = st.st_dev, .inode = st.st_ino, .mount_ns = mount_ns, .fd = fd
+    };
 }
 
 /* The entry of the process; the oldest one is replaced if there is no room. */
-static struct hs_target_jit *jit_of(struct hs_target_files *files, uint32_t pid)
+static struct hs_target_jit *jit_of(const struct look *look)
 {
+    struct hs_target_files *files = look->files;
+    uint32_t pid = (uint32_t)look->pid;
     for (size_t i = 0; i < files->jit_count; i++) {
         if (files->jits[i].pid == pid) {
             return &files->jits[i];
@@ -282,24 +254,30 @@ static struct hs_target_jit *jit_of(struct hs_target_files *files, uint32_t pid)
         close_fd(&jit->map_fd);
         close_fd(&jit->dump_fd);
     }
-    *jit = (struct hs_target_jit){ .pid = pid, .map_fd = -1, .dump_fd = -1 };
+    *jit = (struct hs_target_jit){ .pid = pid,
+                                   .own_pid = look->own_pid,
+                                   .uid = look->uid,
+                                   .map_fd = -1,
+                                   .dump_fd = -1,
+                                   .is_elsewhere = !look->is_in_own_root || look->own_pid != pid,
+                                   .root_idx = look->root_idx };
     return jit;
 }
 
 /* Every user can write to /tmp. */
-static bool is_trusted(const struct look *look, const struct stat *st)
+static bool is_trusted(uid_t uid, const struct stat *st)
 {
-    return st->st_uid == look->uid || st->st_uid == 0 || st->st_uid == geteuid();
+    return st->st_uid == uid || st->st_uid == 0 || st->st_uid == geteuid();
 }
 
 /* Keeps a list of code, in place of an older file. Takes `fd` over. */
 static void keep_list(const struct look *look, int fd, const struct stat *st, bool is_dump)
 {
-    if (fd < 0 || !is_trusted(look, st)) {
+    if (fd < 0 || !is_trusted(look->uid, st)) {
         close_fd(&fd);
         return;
     }
-    struct hs_target_jit *jit = jit_of(look->files, (uint32_t)look->pid);
+    struct hs_target_jit *jit = jit_of(look);
     int *held = is_dump ? &jit->dump_fd : &jit->map_fd;
     close_fd(held);
     *held = fd;
@@ -312,13 +290,19 @@ static bool is_held(int fd, const struct stat *st)
            held.st_ino == st->st_ino;
 }
 
-static void look_at_perf_map(const struct look *look)
+/* Opens the perf map of a process (O_PATH). */
+static int open_perf_map(int root_fd, uint32_t own_pid)
 {
     char path[64];
+    snprintf(path, sizeof(path), "tmp/perf-%u.map", own_pid);
+    return hs_target_files_open_below(root_fd, path, O_PATH | O_CLOEXEC | O_NOFOLLOW,
+                                      RESOLVE_NO_MAGICLINKS);
+}
+
+static void look_at_perf_map(const struct look *look)
+{
     struct stat st;
-    snprintf(path, sizeof(path), "tmp/perf-%u.map", look->own_pid);
-    int path_fd =
-        open_below(look->root_fd, path, O_PATH | O_CLOEXEC | O_NOFOLLOW, RESOLVE_NO_MAGICLINKS);
+    int path_fd = open_perf_map(look->root_fd, look->own_pid);
     if (path_fd < 0) {
         return;
     }
@@ -378,8 +362,12 @@ void hs_target_files_look(struct hs_target_files **files, pid_t pid, uid_t uid, 
                          .own_pid = status.own_pid != 0 ? status.own_pid : (uint32_t)pid,
                          .uid = uid,
                          .gid = status.gid.effective,
-                         .root_fd = -1 };
+                         .root_fd = -1,
+                         .root_idx = -1 };
     look_at_root(&look);
+    if (!look.is_in_own_root || look.own_pid != (uint32_t)pid) {
+        jit_of(&look); /* a map that it writes when it ends is looked for there */
+    }
     if (look.root_fd >= 0) {
         look_at_perf_map(&look);
     }
@@ -389,95 +377,19 @@ void hs_target_files_look(struct hs_target_files **files, pid_t pid, uid_t uid, 
     close_fd(&look.root_fd);
 }
 
-bool hs_target_files_has_roots(const struct hs_target_files *files)
+int hs_target_files_open_perf_map(const struct hs_target_files *files,
+                                  const struct hs_target_jit *jit)
 {
-    return files && (files->root_count > 0 || files->is_root_lost);
-}
-
-int hs_target_files_next(const struct hs_target_files *files, const char *path, size_t *at)
-{
-    const char *base = hs_text_base_name(path);
-    for (; files && *at < files->file_count; (*at)++) {
-        const struct file *file = &files->files[*at];
-        if (file->fd >= 0 && strcmp(hs_text_base_name(file->path), base) == 0) {
-            (*at)++;
-            return file->fd;
-        }
+    struct stat st;
+    if (jit->root_idx < 0 || (size_t)jit->root_idx >= files->root_count) {
+        return -ENOENT;
     }
-    return -1;
-}
-
-int hs_target_files_only(const struct hs_target_files *files, const char *path)
-{
-    const struct file *only = NULL;
-    for (size_t i = 0; files && i < files->file_count; i++) {
-        const struct file *file = &files->files[i];
-        if (strcmp(file->path, path) != 0) {
-            continue;
-        }
-        if (only && (file->inode != only->inode || file->dev != only->dev)) {
-            return -1;
-        }
-        only = file;
+    const struct look look = { .uid = jit->uid, .gid = (gid_t)-1 };
+    int path_fd = open_perf_map(files->roots[jit->root_idx].fd, jit->own_pid);
+    int fd = path_fd < 0 ? path_fd : open_plain(&look, path_fd, &st);
+    if (fd >= 0 && !is_trusted(jit->uid, &st)) {
+        close_fd(&fd);
+        return -EACCES;
     }
-    return only ? only->fd : -1;
-}
-
-bool hs_target_files_has(const struct hs_target_files *files, const char *path)
-{
-    size_t i = 0;
-    while (files && i < files->file_count && strcmp(files->files[i].path, path) != 0) {
-        i++;
-    }
-    return files && i < files->file_count;
-}
-
-int hs_target_files_open_in_root(const struct hs_target_files *files, size_t idx, const char *path)
-{
-    if (!files || idx >= files->root_count) {
-        return -ERANGE;
-    }
-    return open_below(files->roots[idx].fd, path, OPEN_FLAGS, RESOLVE_NO_MAGICLINKS);
-}
-
-const struct hs_target_jit *hs_target_files_jit(const struct hs_target_files *files, uint32_t pid)
-{
-    for (size_t i = 0; files && i < files->jit_count; i++) {
-        if (files->jits[i].pid == pid) {
-            return &files->jits[i];
-        }
-    }
-    return NULL;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    return *(const int *)a - *(const int *)b;
-}
-
-void hs_target_files_close_others(const struct hs_target_files *files, int first_fd,
-                                  const int *kept, size_t kept_count)
-{
-    int fds[FDS_MAX];
-    size_t count = kept_count < KEPT_MAX ? kept_count : KEPT_MAX;
-    unsigned from = (unsigned)first_fd;
-    memcpy(fds, kept, count * sizeof(fds[0]));
-    for (size_t i = 0; files && i < files->file_count; i++) {
-        fds[count++] = files->files[i].fd;
-    }
-    for (size_t i = 0; files && i < files->root_count; i++) {
-        fds[count++] = files->roots[i].fd;
-    }
-    for (size_t i = 0; files && i < files->jit_count; i++) {
-        fds[count++] = files->jits[i].map_fd;
-        fds[count++] = files->jits[i].dump_fd;
-    }
-    qsort(fds, count, sizeof(fds[0]), by_value);
-    for (size_t i = 0; i < count; i++) {
-        if (fds[i] > (int)from) {
-            close_range(from, (unsigned)fds[i] - 1, 0);
-        }
-        from = fds[i] >= (int)from ? (unsigned)fds[i] + 1 : from;
-    }
-    close_range(from, ~0U, 0);
+    return fd == -1 ? -EACCES : fd;
 }

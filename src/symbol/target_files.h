@@ -42,8 +42,12 @@ struct hs_target_files;
 /* The lists of one process. */
 struct hs_target_jit {
     uint32_t pid;
-    int map_fd;  /* perf map; -1: none */
-    int dump_fd; /* jitdump; -1: none */
+    uint32_t own_pid;  /* as the process sees it */
+    uid_t uid;         /* its user */
+    int map_fd;        /* perf map; -1: none */
+    int dump_fd;       /* jitdump; -1: none */
+    bool is_elsewhere; /* its /tmp is in another root, or its own_pid is another one */
+    int root_idx;      /* the root with its /tmp; -1: ours, or not held */
 };
 
 /* Frees it, and closes all descriptors. Accepts NULL. */
@@ -74,6 +78,11 @@ int hs_target_files_open_in_root(const struct hs_target_files *files, size_t idx
 
 /* The lists of a process; NULL: none. */
 const struct hs_target_jit *hs_target_files_jit(const struct hs_target_files *files, uint32_t pid);
+
+/* Opens the perf map that a process has left in its root. A descriptor or -errno; -EACCES: it may
+ * be anybody's. */
+int hs_target_files_open_perf_map(const struct hs_target_files *files,
+                                  const struct hs_target_jit *jit);
 
 /* Closes every descriptor of this process from `first_fd` on, except `kept` (`kept_count` of them,
  * at most 8; -1 is skipped) and those of `files`. */

@@ -237,7 +237,8 @@ int hs_batch_mapping(struct hs_trace_writer *writer, const struct hs_batch_mappi
     return err;
 }
 
-/* The identity of a frame: the address for code, the name for other frames. */
+/* The identity of a frame: the address for code, the name for other frames, and both for code that
+ * is made at run time: another function may be at the address later, or in another process. */
 static struct hs_intern_key frame_key(uint32_t mapping_iid, uint32_t function_iid, uint64_t rel_pc)
 {
     return (struct hs_intern_key){ .hi = (uint64_t)mapping_iid << 32 | function_iid, .lo = rel_pc };
@@ -300,7 +301,10 @@ int hs_batch_frame(struct hs_trace_writer *writer, uint32_t mapping_iid, uint64_
     struct frame_facts facts = { .kind = is_jit ? HS__PB__FRAME__KIND__KIND_JIT
                                                 : HS__PB__FRAME__KIND__KIND_UNKNOWN };
     int err = name ? intern_function(writer, name, &facts.function_iid) : 0;
-    return err < 0 ? err : intern_frame(writer, frame_key(mapping_iid, 0, rel_pc), &facts, ret_iid);
+    return err < 0 ? err
+                   : intern_frame(writer,
+                                  frame_key(mapping_iid, is_jit ? facts.function_iid : 0, rel_pc),
+                                  &facts, ret_iid);
 }
 
 int hs_batch_note(struct hs_trace_writer *writer, const char *path, const char *name,

@@ -78,6 +78,9 @@ static bool wants_name(const struct hs_trace_writer *writer, const struct hs_wri
     }
     const struct hs_snap_module *module = &dump->snap->modules[frame->module_id];
     bool has_table = module->kind == HS_MODULE_ELF || module->kind == HS_MODULE_VDSO;
+    if (module->kind == HS_MODULE_ANON && module->path && module->path[0] != '\0') {
+        return true; /* its name is a part of what the frame is */
+    }
     return has_table && module->path && module->path[0] != '\0' &&
            !hs_is_skipped_file(&writer->config.skipped, module->path) &&
            !hs_batch_has_frame(writer, dump->mapping_iids[frame->module_id], frame->rel_pc);

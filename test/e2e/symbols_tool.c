@@ -21,7 +21,7 @@
 #include "symbol/symbolizer.h"
 
 static const char *const source_names[HS_SYMBOL_SOURCE_N] = {
-    "none", "dynsym", "minidebug", "symtab", "dwarf", "perf_map",
+    "none", "dynsym", "minidebug", "symtab", "dwarf", "perf_map", "jitdump",
 };
 
 static double now_s(void)

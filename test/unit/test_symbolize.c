@@ -103,7 +103,7 @@ static struct hs_profile *profile_of_two(struct hs_symbol_wanted *wanted)
     for (uint32_t pid = 42; pid <= 43; pid++) {
         struct hs_snapshot *snap = make_snapshot(pid, pid == 42 ? 0x10010 : 0x20010);
         if (wanted) {
-            assert_int_equal(hs_symbol_packets_add_snapshot(wanted, snap, &none), 0);
+            assert_int_equal(hs_symbol_packets_add_snapshot(wanted, snap, &none, NULL), 0);
         }
         dump_and_free(writer, snap);
     }

@@ -26,7 +26,9 @@ static void apply_symbols(struct hs_builder *builder)
         struct hs_profile_frame *frame = &p->frames[i];
         const struct hs_profile_module *module =
             frame->module < p->module_count ? &p->modules[frame->module] : NULL;
-        if (!module || !module->is_symbolized) {
+        /* The name of code made at run time is that of the time when it ran. */
+        bool is_named_jit = frame->kind == HS_FRAME_KIND_JIT && frame->name != 0;
+        if (!module || !module->is_symbolized || is_named_jit) {
             continue;
         }
         struct hs_intern_key key =

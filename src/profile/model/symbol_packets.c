@@ -9,7 +9,8 @@
 #define MODULE_UNKNOWN UINT32_MAX
 
 int hs_symbol_packets_add_snapshot(struct hs_symbol_wanted *wanted, const struct hs_snapshot *snap,
-                                   const struct hs_skipped_files *skipped)
+                                   const struct hs_skipped_files *skipped,
+                                   const struct hs_symbol_named *named)
 {
     uint32_t *numbers = malloc(((size_t)snap->module_count + 1) * sizeof(*numbers));
     if (!numbers) {
@@ -26,7 +27,8 @@ int hs_symbol_packets_add_snapshot(struct hs_symbol_wanted *wanted, const struct
         }
         const struct hs_snap_module *module = &snap->modules[frame->module_id];
         if (module->kind == HS_MODULE_MARKER || !module->path || !module->path[0] ||
-            hs_is_skipped_file(skipped, module->path)) {
+            hs_is_skipped_file(skipped, module->path) ||
+            (named && named->has(named->ctx, snap, i))) {
             continue;
         }
         /* Only modules that occur in a stack are worth opening. */

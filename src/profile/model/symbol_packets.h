@@ -7,7 +7,7 @@
  * names are looked up and appended:
  *
  *     struct hs_symbol_wanted wanted = { 0 };
- *     hs_symbol_packets_add_snapshot(&wanted, snap, &skipped);           for each
+ *     hs_symbol_packets_add_snapshot(&wanted, snap, &skipped, NULL);     for each
  *     hs_symbol_wanted_requests(&wanted, &requests, &count);
  *     hs_symbolizer_run(&options, requests, count, &tables);
  *     hs_symbol_packets_write(writer, requests, tables, count);
@@ -20,6 +20,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "symbol/symbol_wanted.h"
@@ -27,12 +28,19 @@
 #include "trace/snapshot.h"
 #include "trace/trace_writer.h"
 
+/* Frames that have their names already; a NULL has none. */
+struct hs_symbol_named {
+    bool (*has)(void *ctx, const struct hs_snapshot *snap, uint32_t frame_id);
+    void *ctx;
+};
+
 /*
- * Adds the frames of all stacks with a figure above 0. Markers, modules without a name and skipped
- * files are left out. 0 or -ENOMEM.
+ * Adds the frames of all stacks with a figure above 0. Markers, modules without a name, skipped
+ * files and named frames (`named` may be NULL) are left out. 0 or -ENOMEM.
  */
 int hs_symbol_packets_add_snapshot(struct hs_symbol_wanted *wanted, const struct hs_snapshot *snap,
-                                   const struct hs_skipped_files *skipped);
+                                   const struct hs_skipped_files *skipped,
+                                   const struct hs_symbol_named *named);
 
 /* Writes one packet for each module that has any names. 0 or an error of the writer. */
 int hs_symbol_packets_write(struct hs_trace_writer *writer,

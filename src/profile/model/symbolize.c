@@ -23,12 +23,13 @@ static bool has_file(const struct hs_profile *p, const struct hs_profile_frame *
 }
 
 /* True when a frame has an address to look up, and no names yet or, for code of a file, a name
- * without a place. */
+ * without a place. A name of code made at run time is that of the time when it ran, and stays. */
 static bool is_wanted(const struct hs_profile *p, const struct hs_profile_frame *frame)
 {
+    bool is_named_jit = frame->kind == HS_FRAME_KIND_JIT && frame->name != 0;
     bool is_complete =
         frame->line_count > 0 && (frame->kind == HS_FRAME_KIND_JIT || has_file(p, frame));
-    return !is_complete && frame->module < p->module_count &&
+    return !is_complete && !is_named_jit && frame->module < p->module_count &&
            (frame->kind == HS_FRAME_KIND_NATIVE || frame->kind == HS_FRAME_KIND_JIT) &&
            hs_profile_string(p, p->modules[frame->module].path)[0] != '\0';
 }

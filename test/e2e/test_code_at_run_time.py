@@ -1,0 +1,215 @@
+"""Code made at run time: its names are those of the time at which it ran, from lists that may be gone at the end."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+from waiting import list_all, wait_for_dumps
+
+# A compiler of one function, which calls malloc. Commands: "code ADDRESS" makes it there, and calls it 100 times;
+# "map ADDRESS NAME" and "dump TIME ADDRESS NAME" list it, "delete" removes the lists.
+SOURCE = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+static char map_path[64], dump_path[64];
+
+static void make_and_call(unsigned long at)
+{
+    uint8_t code[] = { 0x55, 0x48, 0x89, 0xe5, 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xd0, 0x5d, 0xc3 };
+    void *(*target)(size_t) = malloc, *(*call)(size_t) = (void *(*)(size_t))at;
+    memcpy(code + 6, &target, 8);
+    mmap((void *)at, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    memcpy((void *)at, code, sizeof(code));
+    for (int i = 0; i < 100; i++) {
+        void *p = call(5000);
+        __asm__ volatile("" : : "r"(p));
+    }
+}
+
+static void list_in_map(unsigned long at, const char *name)
+{
+    FILE *file = fopen(map_path, "a");
+    fprintf(file, "%lx 20 %s\n", at, name);
+    fclose(file);
+}
+
+static void list_in_dump(long ns, unsigned long at, const char *name)
+{
+    static int fd = -1;
+    struct timespec now;
+    uint32_t head[10] = { 0x4A695444, 1, 40, 62, 0, 1 };
+    if (fd < 0) {
+        fd = open(dump_path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+        if (write(fd, head, sizeof(head)) != sizeof(head)) abort();
+        mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+    }
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    uint64_t time = (uint64_t)now.tv_sec * 1000000000 + now.tv_nsec + ns;
+    uint32_t record[4] = { 0, 16 + 40 + (uint32_t)strlen(name) + 1 };
+    uint64_t body[5] = { 1, at, at, 32, at };
+    memcpy(record + 2, &time, 8);
+    if (write(fd, record, 16) != 16 || write(fd, body, 40) != 40) abort();
+    if (write(fd, name, strlen(name) + 1) < 0) abort();
+}
+
+int main(int argc, char **argv)
+{
+    char line[256], name[64];
+    unsigned long at;
+    long ns;
+    (void)argc;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    snprintf(map_path, sizeof(map_path), "/tmp/perf-%d.map", getpid());
+    snprintf(dump_path, sizeof(dump_path), "%s/jit-%d.dump", argv[1], getpid());
+    puts("ready");
+    while (fgets(line, sizeof(line), stdin)) {
+        if (sscanf(line, "code %lx", &at) == 1) make_and_call(at);
+        if (sscanf(line, "map %lx %s", &at, name) == 2) list_in_map(at, name);
+        if (sscanf(line, "dump %ld %lx %s", &ns, &at, name) == 3) list_in_dump(ns, at, name);
+        if (strcmp(line, "delete\n") == 0) unlink(map_path), unlink(dump_path);
+        puts("done");
+    }
+    unlink(map_path);
+}
+"""
+A, B, C = "10000000", "20000000", "30000000"
+DAY_NS = 86400 * 10**9
+
+
+@pytest.fixture(scope="module")
+def compiler(tmp_path_factory):
+    path = tmp_path_factory.mktemp("code") / "compiler"
+    subprocess.run(["gcc", "-x", "c", "-", "-O1", "-fno-omit-frame-pointer", "-o", path], input=SOURCE, text=True, check=True)
+    return path
+
+
+class Recording:
+    def __init__(self, dist, heapscope, report, folder, program, *options):
+        self.heapscope, self.report, self.file = heapscope, report, folder / "jit.pftrace"
+        command = [dist / "bin" / "heapscope", "run", "-q", "-i", "1", "--dump-every", "50ms", "-o", self.file, *options, "--", *program, folder]
+        self.process = subprocess.Popen([str(c) for c in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout.readline() == "ready\n"
+
+    def tell(self, *lines):
+        for line in lines:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+            assert self.process.stdout.readline() == "done\n"
+
+    def wait_for_a_dump(self):
+        """Two: one may have begun before."""
+        session = f"run.{self.process.pid}"
+        count = next(s["dump_count"] for s in list_all(self.heapscope, "sessions") if s["session"] == session)
+        wait_for_dumps(self.heapscope, session, count + 2)
+
+    def end(self):
+        """Ends it. Returns all functions in the report."""
+        self.process.stdin.close()
+        assert self.process.wait(60) == 0
+        self.process.stdout.close()
+        return set(re.findall(r'"function": ?"([^"]*)"', json.dumps(self.report(self.file, "--top", "all", "--view", "alloc_objects"))))
+
+
+@pytest.fixture
+def record(dist, heapscope, report, tmp_path):
+    started = []
+
+    def call(*program, options=()):
+        started.append(Recording(dist, heapscope, report, tmp_path, program, *options))
+        return started[-1]
+
+    yield call
+    for one in started:
+        if one.process.poll() is None:
+            one.process.kill()
+            one.process.communicate()
+
+
+def test_map_that_is_deleted_before_the_end(record, compiler):
+    recording = record(compiler)
+    recording.tell(f"map {A} first", f"code {A}")
+    recording.wait_for_a_dump()
+    recording.tell(f"map {B} second", f"code {B}", "delete")
+    names = recording.end()
+    assert "first" in names and "second" in names
+
+
+def test_code_that_is_overwritten_keeps_its_name(record, compiler):
+    """The stack was first seen while the address was `first`."""
+    recording = record(compiler)
+    recording.tell(f"map {A} first", f"code {A}")
+    recording.wait_for_a_dump()
+    recording.tell(f"map {A} second", f"code {A}", f"map {B} third", f"code {B}")
+    names = recording.end()
+    assert "first" in names and "third" in names and "second" not in names
+
+
+def test_jitdump(record, compiler):
+    """Of code that was made after the last dump, the dump says nothing: its time is in the file."""
+    recording = record(compiler)
+    recording.tell(f"dump 0 {A} first", f"code {A}")
+    recording.wait_for_a_dump()
+    recording.tell(f"dump 0 {A} second", f"dump 0 {B} third", f"dump {DAY_NS} {B} tomorrow", f"code {B}")
+    recording.wait_for_a_dump()
+    recording.tell("delete")
+    names = recording.end()
+    assert "first" in names and "third" in names and not {"second", "tomorrow"} & names
+
+
+def test_two_processes_with_other_code_at_one_address(record, compiler, tmp_path):
+    """Each has the name of its own code."""
+    script = f'''
+    ( printf 'map {A} {"one"}\\ncode {A}\\n'; sleep 0.3 ) | "$0" "$1" >/dev/null
+    ( printf 'map {A} {"two"}\\ncode {A}\\n'; sleep 0.3 ) | "$0" "$1" >/dev/null
+    echo ready; read line'''
+    recording = record("sh", "-c", script, compiler)
+    recording.process.stdin.write("\n")
+    names = recording.end()
+    assert "one" in names and "two" in names
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("unshare"), reason="makes namespaces")
+def test_pid_namespace(record, compiler):
+    """The map has the number that the process sees; the host's file of that number is another one's."""
+    recording = record("unshare", "-p", "-f", "--kill-child", "--mount-proc", compiler)
+    recording.tell(f"map {A} inside", f"code {A}")
+    recording.wait_for_a_dump()
+    recording.tell("delete")
+    assert "inside" in recording.end()
+
+
+# --- node --------------------------------------------------------------------------------------------
+
+NODE = """
+function keepOne(n) { return Buffer.allocUnsafeSlow(n); }
+function keepAll(list) { list.push(keepOne(200000)); }
+const list = [];
+for (let i = 0; i < 3000; i++) { keepAll(list); if (list.length > 20) list.shift(); }
+"""
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="needs node")
+@pytest.mark.parametrize("flag", ["--perf-basic-prof", "--perf-prof"])
+def test_node(run, report, tmp_path, flag):
+    """JavaScript functions by the list that node writes."""
+    script = tmp_path / "keep.js"
+    script.write_text(NODE)
+    done = run(["node", flag, "--interpreted-frames-native-stack", script], cwd=tmp_path)
+    assert done.status == 0, done.stderr
+    for path in pathlib.Path("/tmp").glob("perf-*.map"):
+        if "keep.js" in path.read_text(errors="replace"):
+            path.unlink()
+    text = json.dumps(report(done.file, "--top", "all", "--view", "alloc_objects"))
+    assert re.search(r"JS:\S*keepOne ", text) and re.search(r"JS:\S*keepAll ", text)
