@@ -584,7 +584,7 @@ def test_deleted_program(doctor, build, tmp_path):
 
 
 @pytest.mark.skipif(not shutil.which("node"), reason="needs node")
-@pytest.mark.parametrize("options", [[], ["--perf-basic-prof"]])
+@pytest.mark.parametrize("options", [[], ["--perf-basic-prof"], ["--perf-prof"]])
 def test_code_made_at_run_time(doctor, tmp_path, options):
     code = "let x = 0; for (let i = 0; i < 1e6; i++) x += i; console.log(); setTimeout(() => {}, 600000)"
     with running(shutil.which("node"), *options, "-e", code, cwd=tmp_path) as process:
@@ -592,7 +592,7 @@ def test_code_made_at_run_time(doctor, tmp_path, options):
         states, text = of(doctor(process.pid)[1], "code made at run time")
         pathlib.Path(f"/tmp/perf-{process.pid}.map").unlink(missing_ok=True)
     assert states == (["ok"] if options else ["note"])
-    assert f"/tmp/perf-{process.pid}.map" in text
+    assert (f"jit-{process.pid}.dump" if "--perf-prof" in options else f"/tmp/perf-{process.pid}.map") in text
 
 
 @pytest.mark.skipif(not IS_ROOT or not shutil.which("unshare"), reason="makes namespaces")

@@ -10,7 +10,9 @@
 
 #include "rt/base.h"
 #include "rt/text.h"
+#include "symbol/target_files.h"
 #include "util/human.h"
+#include "util/proc.h"
 #include "util/proc_maps.h"
 
 static const struct runtime {
@@ -21,8 +23,8 @@ static const struct runtime {
     { "nodejs", "start it with node --perf-basic-prof --interpreted-frames-native-stack" },
     { "libnode.so", "start it with --perf-basic-prof" },
     { "chromium", "start it with --js-flags=--perf-basic-prof --no-sandbox" },
-    { "java", "load perf-map-agent into it: java -agentpath:libperfmap.so" },
-    { "libjvm.so", "load perf-map-agent into it: java -agentpath:libperfmap.so" },
+    { "java", "start it with java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit" },
+    { "libjvm.so", "start it with java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit" },
     { "dotnet", "set DOTNET_PerfMapEnabled=1 in its environment" },
     { "libcoreclr.so", "set DOTNET_PerfMapEnabled=1 in its environment" },
     { "php", "set opcache.jit_debug=0x10 in its configuration" },
@@ -59,12 +61,29 @@ static bool is_made_code(const struct hs_proc_map *map)
            (map->path_bytes == 0 || (map->path_bytes > 6 && memcmp(map->path, "[anon:", 6) == 0));
 }
 
+/* Does the process have a list of its code, as a recording finds it? `ret_path` names the list, or
+ * the perf map that is missing: in the process's root, by the number that the process sees. */
+static bool find_list(pid_t pid, char *ret_path, size_t path_bytes)
+{
+    struct hs_proc_status status = { 0 };
+    struct hs_target_files *files = NULL;
+    struct stat st;
+    hs_proc_read_status(pid, &status);
+    hs_target_files_look(&files, pid, status.uid.effective, true);
+    const struct hs_target_jit *jit = hs_target_files_jit(files, (uint32_t)pid);
+    bool has_dump = jit && jit->dump_fd >= 0;
+    bool has_map = jit && jit->map_fd >= 0 && fstat(jit->map_fd, &st) == 0 && st.st_size > 0;
+    snprintf(ret_path, path_bytes, has_dump && !has_map ? "jit-%u.dump" : "/tmp/perf-%u.map",
+             status.own_pid != 0 ? status.own_pid : (unsigned)pid);
+    hs_target_files_free(files);
+    return has_dump || has_map;
+}
+
 void hs_doctor_jit_process(pid_t pid, const char *maps, size_t maps_bytes,
                            struct hs_findings *findings)
 {
     const struct runtime *runtime = NULL;
     struct hs_proc_map map;
-    struct stat st;
     uint64_t code_bytes = 0;
     char path[64], size[HS_HUMAN_BYTES];
     for (const char *at = maps; hs_proc_maps_next(&at, maps + maps_bytes, &map);) {
@@ -78,9 +97,8 @@ void hs_doctor_jit_process(pid_t pid, const char *maps, size_t maps_bytes,
     if (code_bytes == 0) {
         return;
     }
-    snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)pid);
     hs_human_bytes(size, (double)code_bytes);
-    if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
+    if (find_list(pid, path, sizeof(path))) {
         hs_findings_add(findings, HS_FINDING_OK, "code made at run time", NULL,
                         "%s of such code, with names in %s", size, path);
     } else {
