@@ -20,6 +20,7 @@
 /* From one look at which files a process has mapped to the next one. */
 #define HS_MAPPINGS_FIRST_NS UINT64_C(2000000)
 #define HS_MAPPINGS_MAX_NS   UINT64_C(10000000000)
+#define HS_CHILD_IS_YOUNG_NS UINT64_C(50000000)
 
 /* --- giving a target to a session ------------------------------------------------------------- */
 
@@ -98,11 +99,18 @@ static bool is_mapping_due(struct hs_target *target, uint64_t now_ns)
     return is_due;
 }
 
+/* A forked child has the files of its parent, and most execute another program at once. */
+static bool is_young_child(const struct hs_target *target, uint64_t now_ns)
+{
+    const struct hs_region_header_v2 *header = &target->region.header;
+    return header->forked_from_pid != 0 && now_ns < header->start_mono_ns + HS_CHILD_IS_YOUNG_NS;
+}
+
 void hs_hub_hold_files(struct hs_target *target, uint64_t now_ns)
 {
     struct hs_session *session = target->session.owner;
-    if (session->settings.is_symbolizing && hs_target_process_has_memory(&target->process) &&
-        !target->process.has_ended) {
+    if (session->settings.is_symbolizing && !is_young_child(target, now_ns) &&
+        hs_target_process_has_memory(&target->process) && !target->process.has_ended) {
         hs_target_files_look(&session->files, target->process.pid, target->process.uid,
                              is_mapping_due(target, now_ns));
     }
