@@ -47,7 +47,7 @@ static void test_functions_of_an_interpreter(void **state)
     struct hs_symbol_wanted wanted = { 0 };
     const struct hs_skipped_files skipped = { 0 };
     struct hs_snapshot *snap = scripted(42, 5000000);
-    assert_int_equal(hs_symbol_packets_add_snapshot(&wanted, snap, &skipped), 0);
+    assert_int_equal(hs_symbol_packets_add_snapshot(&wanted, snap, &skipped, NULL), 0);
     assert_int_equal(wanted.pc_ids.count, 1); /* main */
     hs_symbol_wanted_deinit(&wanted);
     dump_and_free(writer, snap);
