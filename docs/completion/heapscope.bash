@@ -124,18 +124,18 @@ _heapscope()
     case $command in
         run)
             options+=' --interval --output --quiet --dump-every --dump-phase --dump-at-max --dump-above --dump-on-usr1'
-            options+=' --heaps --all-heaps --exclude-heaps --lifetimes --no-python-frames --duration --only --no-follow --blocks --no-symbolize --no-compress --top --'
+            options+=' --heaps --all-heaps --exclude-heaps --lifetimes --native-only --duration --only --no-follow --blocks --no-symbolize --no-compress --top --'
             options+=' --counters --smaps --no-types --system-stats'
             options+=' --max-overhead --max-memory --max-cpu-secs --shmem-size --block-client --no-block-client'
             ;;
         attach)
             options+=' --name --interval --output --duration --quiet --dump-every --dump-phase --dump-at-max'
-            options+=' --heaps --all-heaps --exclude-heaps --lifetimes --no-python-frames --dump-above --allocator --children --no-follow --blocks --no-symbolize --no-compress --top'
+            options+=' --heaps --all-heaps --exclude-heaps --lifetimes --native-only --dump-above --allocator --children --no-follow --blocks --no-symbolize --no-compress --top'
             options+=' --counters --smaps --no-types --system-stats'
             options+=' --max-overhead --max-memory --max-cpu-secs --shmem-size --block-client --no-block-client'
             ;;
         record)
-            options+=' --interval --duration --name --pid --continuous-dump --config --heaps --all-heaps --lifetimes --no-python-frames --no-running'
+            options+=' --interval --duration --name --pid --continuous-dump --config --heaps --all-heaps --lifetimes --native-only --no-running'
             options+=' --exclude-heaps --blocks --symbols'
             options+=' --no-startup --dump-at-max --disable-fork-teardown --output --no-annotations --no-types --print-config'
             options+=' --shmem-size --block-client --block-client-timeout --no-block-client --'
@@ -145,7 +145,7 @@ _heapscope()
             ;;
         start)
             options+=' --name --pid --all --min-memory --interval --output --duration --dump-every --dump-phase'
-            options+=' --heaps --all-heaps --exclude-heaps --lifetimes --no-python-frames --dump-at-max --dump-above --children --no-running --no-startup --blocks --no-symbolize --session --quiet'
+            options+=' --heaps --all-heaps --exclude-heaps --lifetimes --native-only --dump-at-max --dump-above --children --no-running --no-startup --blocks --no-symbolize --session --quiet'
             options+=' --counters --smaps --no-types --system-stats'
             options+=' --max-overhead --max-memory --max-cpu-secs --shmem-size --block-client --no-block-client'
             ;;

@@ -98,7 +98,7 @@ int hs_heap_opts_take(const struct hs_opts_spec *spec, const struct hs_heap_opts
     }
     hs_heap_selection_settle(&selection, interval_bytes);
     selection.has_lifetimes = opts->has_lifetimes;
-    selection.is_without_python_frames = opts->is_without_python_frames;
+    selection.is_native_only = opts->is_native_only;
     if (hs_heap_selection_check(&selection)) {
         return hs_args_fail(spec, "no heap is left to record: --exclude-heaps excludes all");
     }

@@ -18,7 +18,7 @@ struct hs_heap_opts {
     struct hs_opt_list heaps, excluded;
     bool is_all;
     bool has_lifetimes;
-    bool is_without_python_frames;
+    bool is_native_only;
 };
 
 #define HS_HEAP_OPTION_COUNT 5
@@ -32,8 +32,9 @@ struct hs_heap_opts {
         HS_OPT_FLAG(0, "lifetimes", &(o)->has_lifetimes,                                           \
                     "also record how long freed blocks lived, and which were temporary, for "      \
                     "'report --lifetimes'"),                                                       \
-        HS_OPT_FLAG(0, "no-python-frames", &(o)->is_without_python_frames,                         \
-                    "show the interpreter's own functions in place of those of Python")
+        HS_OPT_FLAG(0, "native-only", &(o)->is_native_only,                                        \
+                    "show native code only: no functions of Python, Java, JavaScript, Perl, "      \
+                    "PHP or Ruby")
 
 /* Settles the selection: *interval_bytes is that of -i, or 0 for the default, and becomes malloc's.
  * HS_ARGS_GO_ON, or the exit status after an error was printed. */

@@ -96,7 +96,7 @@ static const char *take_heaps(const Hs__Ctl__Heaps *request, struct hs_heap_sele
     }
     heaps->is_without_malloc = request->is_without_malloc;
     heaps->has_lifetimes = request->has_lifetimes;
-    heaps->is_without_python_frames = request->is_without_python_frames;
+    heaps->is_native_only = request->is_native_only;
     heaps->is_without_others = request->is_without_others;
     heaps->other_interval_bytes = request->other_interval_bytes;
     for (size_t i = 0; i < request->n_pattern; i++) {

@@ -42,15 +42,15 @@
  * libc.malloc; * and ? stand for any characters and for one; the first that matches counts; 0: not
  * recorded; without =BYTES as HS_ENV_INTERVAL says, which always has the interval of libc.malloc.
  * Heaps that nothing matches are recorded. Nothing behind the pattern * counts. If it begins with
- * HS_HEAPS_LIFETIMES, the lifetimes of freed blocks are recorded, too; with HS_HEAPS_NO_PYTHON
- * there or behind it, stacks have no functions of Python. */
-#define HS_ENV_HEAPS       "HEAPSCOPE_HEAPS"
-#define HS_HEAPS_LIFETIMES "+lifetimes"
-#define HS_HEAPS_NO_PYTHON "+no-python-frames"
-#define HS_CTL_HEAPS_BYTES 2960U /* of the longest such text that heapscope writes, with the NUL */
-#define HS_ENV_FOLLOW      "HEAPSCOPE_FOLLOW" /* "0": only HS_ENV_FOLLOW_PID records; else "1" */
-#define HS_ENV_FOLLOW_PID  "HEAPSCOPE_FOLLOW_PID" /* decimal, as the target sees itself */
-#define HS_ENV_SEED        "HEAPSCOPE_SEED"       /* the user's, for repeatable runs */
+ * HS_HEAPS_LIFETIMES, the lifetimes of freed blocks are recorded, too; with HS_HEAPS_NATIVE_ONLY
+ * there or behind it, stacks have native code only. */
+#define HS_ENV_HEAPS         "HEAPSCOPE_HEAPS"
+#define HS_HEAPS_LIFETIMES   "+lifetimes"
+#define HS_HEAPS_NATIVE_ONLY "+native-only"
+#define HS_CTL_HEAPS_BYTES   2960U /* of the longest such text that heapscope writes, with the NUL */
+#define HS_ENV_FOLLOW        "HEAPSCOPE_FOLLOW" /* "0": only HS_ENV_FOLLOW_PID records; else "1" */
+#define HS_ENV_FOLLOW_PID    "HEAPSCOPE_FOLLOW_PID" /* decimal, as the target sees itself */
+#define HS_ENV_SEED          "HEAPSCOPE_SEED"       /* the user's, for repeatable runs */
 
 /* The interval of a process that records without a session (HS_HELLO_BOUND), unless HS_ENV_INTERVAL
  * or the program says another one. */

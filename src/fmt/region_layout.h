@@ -149,7 +149,7 @@ enum hs_control_flag {
     /* Set by a collector: a session has left out heaps that the bound process records itself. */
     HS_CONTROL_PARTIAL = 1U << 4,
     HS_CONTROL_LIFETIMES = 1U << 5, /* LIFETIMES is written */
-    HS_CONTROL_NO_PYTHON_FRAMES = 1U << 20,
+    HS_CONTROL_NATIVE_ONLY = 1U << 6,
 };
 
 /* If a timed sample took longer than this, the thread was not running: the excess is not the
@@ -257,8 +257,8 @@ struct hs_region_header_v2 {
     uint64_t own_ranges_va;
     /* From LIFETIMES on, with room for more. */
     struct hs_section_v1 later_sections[HS_REGION_LATER_SECTIONS];
-    uint32_t python_state;   /* enum hs_python_state */
-    uint32_t python_version; /* as PY_VERSION_HEX, the lower 16 bits 0; 0: unknown */
+    uint32_t python_state;    /* enum hs_python_state */
+    uint32_t python_version;  /* as PY_VERSION_HEX, the lower 16 bits 0; 0: unknown */
     uint8_t script_states[8]; /* enum hs_script_state, by enum hs_code_language */
     struct hs_java_v2 java;
 };

@@ -14,8 +14,8 @@ Hs__Ctl__Heaps *hs_heaps_message_fill(struct hs_heaps_message *out,
         out->message.has_other_interval_bytes = true;
     out->message.is_without_malloc = selection->is_without_malloc;
     out->message.has_has_lifetimes = out->message.has_lifetimes = selection->has_lifetimes;
-    out->message.has_is_without_python_frames = true;
-    out->message.is_without_python_frames = selection->is_without_python_frames;
+    out->message.has_is_native_only = true;
+    out->message.is_native_only = selection->is_native_only;
     out->message.is_without_others = selection->is_without_others;
     out->message.other_interval_bytes = selection->other_interval_bytes;
     for (uint32_t i = 0; i < selection->rule_count; i++) {

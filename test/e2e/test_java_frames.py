@@ -125,9 +125,9 @@ def test_attached(heapscope, attach, java_program):
 
 
 def test_without_java_frames(dist, heapscope, tmp_path, java_program):
-    """--no-python-frames: the JVM's structures are not read, and no frame is Java's."""
+    """--native-only: the JVM's structures are not read, and no frame is Java's."""
     file = tmp_path / "x.pftrace"
-    command = [dist / "bin" / "heapscope", "run", "-q", "-i", 1, "--no-python-frames", "-o", file, "--", *java_program([]), 20, 97]
+    command = [dist / "bin" / "heapscope", "run", "-q", "-i", 1, "--native-only", "-o", file, "--", *java_program([]), 20, 97]
     subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, env=clean_env(), check=True, timeout=180)
     modules = {row["module"] for row in rows(heapscope, file, "SELECT DISTINCT module FROM heapscope_nodes")}
     assert "[java]" not in modules and any(module.endswith("libjvm.so") for module in modules)

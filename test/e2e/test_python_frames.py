@@ -186,7 +186,7 @@ def test_attach(heapscope, tmp_path, python):
 @pytest.mark.parametrize("python", EDGES)
 def test_switched_off(run, heapscope, tmp_path, python):
     (tmp_path / "hold.py").write_text(HOLD)
-    done = run([python, tmp_path / "hold.py", "run"], "--no-python-frames")
+    done = run([python, tmp_path / "hold.py", "run"], "--native-only")
     assert functions(heapscope, done.file) == set()
     assert "_PyEval_EvalFrameDefault" in functions(heapscope, done.file, "kind = 'native'")
 

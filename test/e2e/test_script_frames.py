@@ -157,9 +157,9 @@ def test_stacks_are_whole(dist, heapscope, tmp_path, language):
 
 
 def test_left_out(dist, heapscope, tmp_path):
-    """--no-python-frames is for all interpreters: the run loop of Perl is in the stacks then, and its functions are not."""
+    """--native-only is for all interpreters: the run loop of Perl is in the stacks then, and its functions are not."""
     names = {}
-    for options in [], ["--no-python-frames"]:
+    for options in [], ["--native-only"]:
         file = tmp_path / "x.pftrace"
         record(dist, file, command_of("perl", tmp_path, 20), "-i", 1, *options)
         found = rows(heapscope, file, "SELECT DISTINCT name FROM heapscope_nodes WHERE module = '[perl]' OR name = 'Perl_runops_standard'")

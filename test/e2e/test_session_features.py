@@ -455,7 +455,7 @@ FEATURES = [
             grow, has_all_it_did),
     Feature("no_symbolize", same("--no-symbolize", record=not_in_record("--no-symbolize")), grow, has_no_names),
     Feature("lifetimes", same("--lifetimes"), lambda r: r.tell("churn"), has_rows("heapscope_lifetimes")),
-    Feature("no_python_frames", same("--no-python-frames"), grow, has_all_it_did),
+    Feature("native_only", same("--native-only"), grow, has_all_it_did),
     Feature("blocks", same("--blocks"), grow, has_rows("heapscope_blocks")),
     Feature("no_types", same("--no-types"), grow, has_no_types),
     Feature("no_compress",

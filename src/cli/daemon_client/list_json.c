@@ -43,7 +43,7 @@ static void put_heaps(struct hs_json *json, const Hs__Ctl__Session *session)
     put_heap(json, "*", others);
     hs_json_close(json, ']');
     hs_json_kv_bool(json, "lifetimes", heaps && heaps->has_lifetimes);
-    hs_json_kv_bool(json, "python_frames", !heaps || !heaps->is_without_python_frames);
+    hs_json_kv_bool(json, "native_only", heaps && heaps->is_native_only);
 }
 
 static void put_session(struct hs_json *json, const Hs__Ctl__Session *session)

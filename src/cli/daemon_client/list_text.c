@@ -99,9 +99,8 @@ static void put_heap(struct hs_buf *text, const char *name, uint64_t interval_by
 static bool is_default(const Hs__Ctl__Heaps *heaps)
 {
     return !heaps->is_without_malloc && !heaps->is_without_others && !heaps->has_lifetimes &&
-           !heaps->is_without_python_frames && heaps->other_interval_bytes == 0 &&
-           heaps->n_pattern == 1 && heaps->n_interval_bytes == 1 &&
-           strcmp(heaps->pattern[0], HS_HEAP_NAME_PYTHON) == 0 &&
+           !heaps->is_native_only && heaps->other_interval_bytes == 0 && heaps->n_pattern == 1 &&
+           heaps->n_interval_bytes == 1 && strcmp(heaps->pattern[0], HS_HEAP_NAME_PYTHON) == 0 &&
            heaps->interval_bytes[0] == HS_INTERVAL_BYTES_DEFAULT_PYTHON;
 }
 
@@ -128,7 +127,7 @@ static void put_heaps(struct hs_buf *text, const Hs__Ctl__Heaps *heaps)
     }
     hs_buf_deinit(&left_out);
     hs_buf_str(text, heaps->has_lifetimes ? ", with lifetimes" : "");
-    hs_buf_str(text, heaps->is_without_python_frames ? ", without functions of Python" : "");
+    hs_buf_str(text, heaps->is_native_only ? ", native frames only" : "");
 }
 
 /* The heaps of sessions with a selection; nothing if there is no such session. */

@@ -349,7 +349,7 @@ int hs_cmd_record(int argc, char **argv)
         }
         if (status == 0) {
             schedule.heaps.has_lifetimes = o.has_lifetimes; /* no config says these */
-            schedule.heaps.is_without_python_frames = o.is_without_python_frames;
+            schedule.heaps.is_native_only = o.is_native_only;
             status = check(&schedule, o.program != NULL);
         }
         if (status == 0) {

@@ -28,8 +28,8 @@ struct hs_record_flags {
     const char *excluded_heaps; /* the same */
     const char *interval_list;  /* more than one interval: one for each heap */
     const char *config;         /* a file, "-": standard input; NULL: the other flags */
-    bool has_lifetimes, is_without_python_frames, has_all_heaps, has_no_running, has_no_startup,
-        has_block, has_no_block, has_dump_at_max;
+    bool has_lifetimes, is_native_only, has_all_heaps, has_no_running, has_no_startup, has_block,
+        has_no_block, has_dump_at_max;
     bool has_disable_fork_teardown;
     bool is_printing; /* print the config, and record nothing */
 };

@@ -143,7 +143,7 @@ static int finish(const struct hs_opts_spec *spec, const struct hs_opts_result *
     o->with_blocks = with_blocks;
     o->has_forks = !f->config && !f->names;
     o->has_lifetimes = f->has_lifetimes;
-    o->is_without_python_frames = f->is_without_python_frames;
+    o->is_native_only = f->is_native_only;
     if (output && f->config && !is_folder(output)) {
         o->trace_path = output;
     } else {
@@ -188,8 +188,9 @@ static const struct hs_opt list[] = {
     HS_OPT_FLAG(0, "lifetimes", &given.has_lifetimes,
                 "also record how long freed blocks lived, and which were temporary, for "
                 "'report --lifetimes'"),
-    HS_OPT_FLAG(0, "no-python-frames", &given.is_without_python_frames,
-                "show the interpreter's own functions in place of those of Python"),
+    HS_OPT_FLAG(0, "native-only", &given.is_native_only,
+                "show native code only: no functions of Python, Java, JavaScript, Perl, PHP or "
+                "Ruby"),
     HS_OPT_FLAG(0, "no-running", &given.has_no_running,
                 "do not record processes that are already running"),
     HS_OPT_FLAG(0, "no-startup", &given.has_no_startup,

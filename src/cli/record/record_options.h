@@ -22,7 +22,7 @@ struct hs_record_options {
     bool is_annotated;
     char **program; /* NULL: none, running processes */
     bool has_lifetimes;
-    bool is_without_python_frames;
+    bool is_native_only;
     bool with_blocks;      /* snapshots list the live blocks */
     bool is_without_types; /* types of blocks are not read */
     bool has_forks;        /* no process was named: the program's forked children are meant, too */

@@ -224,7 +224,8 @@ static void restore_settings(void)
     if (hs_load_relaxed(&control->interval_bytes) == HS_INTERVAL_OFF) {
         return; /* its policy said so */
     }
-    flags &= ~(uint32_t)(HS_CONTROL_NO_MALLOC | HS_CONTROL_TIMED | HS_CONTROL_LIFETIMES);
+    flags &= ~(uint32_t)(HS_CONTROL_NO_MALLOC | HS_CONTROL_TIMED | HS_CONTROL_LIFETIMES |
+                         HS_CONTROL_NATIVE_ONLY);
     hs_store_relaxed(&control->flags,
                      flags | (bound.is_without_malloc ? HS_CONTROL_NO_MALLOC : 0U));
     hs_store_relaxed(&control->region_limit_bytes, 0);

@@ -220,7 +220,7 @@ void hs_heaps_select(const char *text)
     bool is_malloc_known = false, is_over = false;
     /* A new region begins with the selection of the last session. */
     control->flags &=
-        ~(uint32_t)(HS_CONTROL_NO_MALLOC | HS_CONTROL_LIFETIMES | HS_CONTROL_NO_PYTHON_FRAMES);
+        ~(uint32_t)(HS_CONTROL_NO_MALLOC | HS_CONTROL_LIFETIMES | HS_CONTROL_NATIVE_ONLY);
     selection->other_interval_bytes = HS_INTERVAL_SAME;
     selection->rule_count = 0;
     memset(selection->rules, 0, sizeof(selection->rules));
@@ -230,8 +230,8 @@ void hs_heaps_select(const char *text)
             control->flags |= HS_CONTROL_LIFETIMES;
             continue;
         }
-        if (hs_text_is_same(rule.pattern, HS_HEAPS_NO_PYTHON)) {
-            control->flags |= HS_CONTROL_NO_PYTHON_FRAMES;
+        if (hs_text_is_same(rule.pattern, HS_HEAPS_NATIVE_ONLY)) {
+            control->flags |= HS_CONTROL_NATIVE_ONLY;
             continue;
         }
         if (!is_malloc_known && hs_text_matches(rule.pattern, heaps[0].name)) {

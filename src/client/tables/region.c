@@ -316,8 +316,8 @@ void hs_region_forget(void)
         hs_region.old_generation = control->generation;
     }
     if (control->magic == HS_REGION_MAGIC) {
-        hs_region.old_flags = control->flags & (HS_CONTROL_NO_MALLOC | HS_CONTROL_LIFETIMES |
-                                                HS_CONTROL_NO_PYTHON_FRAMES);
+        hs_region.old_flags =
+            control->flags & (HS_CONTROL_NO_MALLOC | HS_CONTROL_LIFETIMES | HS_CONTROL_NATIVE_ONLY);
         hs_region.old_selection = control->heap_selection;
     }
     map_nothing(&hs_control_page, HS_CONTROL_PAGE_BYTES);

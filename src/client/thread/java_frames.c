@@ -114,7 +114,7 @@ bool hs_java_frames_has(uint64_t pc, bool *ret_is_new)
     /* ORDER java: with its code, all that is known of the JVM. */
     uint64_t low_va = hs_load_acquire(&code_low_va);
     bool is_taken = false;
-    if (hs_load_relaxed(&hs_control_page.control.flags) & HS_CONTROL_NO_PYTHON_FRAMES) {
+    if (hs_load_relaxed(&hs_control_page.control.flags) & HS_CONTROL_NATIVE_ONLY) {
         return false;
     }
     if (low_va == 0 && hs_jvm_module_is_seen() && hs_load_relaxed(&jvm.refusal) == HS_JAVA_READ) {

@@ -7,6 +7,7 @@
 #include "client/host/own_memory.h"
 #include "client/host/pages.h"
 #include "client/tables/code_names.h"
+#include "client/tables/region.h"
 #include "client/tables/stacks.h"
 #include "rt/base.h"
 #include "rt/bits.h"
@@ -132,7 +133,8 @@ static bool name_frame(struct hs_stack_reader *reader, uint64_t sp, uint64_t bp,
 {
     uint64_t context, function;
     /* ORDER v8: V8's layout, which is whole. */
-    if (!hs_load_acquire(&has_layout)) {
+    if (!hs_load_acquire(&has_layout) ||
+        (hs_load_relaxed(&hs_control_page.control.flags) & HS_CONTROL_NATIVE_ONLY)) {
         return false;
     }
     struct hs_v8 v8 = { .layout = &layout };
@@ -167,6 +169,9 @@ hs_name_frame_fn hs_js_frames_find_runtime(void)
     const struct hs_js_memory memory = { .read = hs_own_memory_read, .ctx = &pages };
     if (!hs_linkmap_search(NULL, NULL, "v8dbg_off_fp_function", &map) ||
         hs_v8_layout_read(&memory, find_symbol, (void *)(uintptr_t)map, &read) != HS_V8_READ) {
+        if (map || hs_linkmap_search(NULL, NULL, "_ZN2v82V810GetVersionEv", NULL)) {
+            hs_code_names_note_state(HS_LANGUAGE_JAVASCRIPT, HS_SCRIPT_STATE_UNKNOWN);
+        }
         return NULL;
     }
     for (uint32_t i = 0; i < HS_V8_VALUE_N; i++) {

@@ -375,8 +375,7 @@ __attribute__((noinline)) uint32_t hs_python_stack_add(struct hs_thread *thread,
 {
     struct hs_python_cache *cache = cache_of(thread);
     uint32_t id = native_id;
-    bool is_off =
-        (hs_load_relaxed(&hs_control_page.control.flags) & HS_CONTROL_NO_PYTHON_FRAMES) != 0;
+    bool is_off = (hs_load_relaxed(&hs_control_page.control.flags) & HS_CONTROL_NATIVE_ONLY) != 0;
     if (is_off || !cache || is_refused() || !hs_python_interpreters_enter()) {
         return native_id;
     }

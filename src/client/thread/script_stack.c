@@ -310,6 +310,6 @@ __attribute__((noinline)) uint32_t hs_script_stack_add(struct hs_thread *thread,
     }
     /* ORDER script-runtime: all that is known of these interpreters. */
     uint32_t runtime_count = hs_load_acquire(&hs_script_runtimes.count);
-    bool is_off = (flags & HS_CONTROL_NO_PYTHON_FRAMES) != 0;
+    bool is_off = (flags & HS_CONTROL_NATIVE_ONLY) != 0;
     return is_off || runtime_count == 0 ? id : add_runtime(thread, id, runtime_count);
 }

@@ -142,7 +142,7 @@ bool hs_heap_selection_is_all(const struct hs_heap_selection *selection)
 bool hs_heap_selection_is_default(const struct hs_heap_selection *selection)
 {
     return hs_heap_selection_is_all(selection) && !selection->has_lifetimes &&
-           !selection->is_without_python_frames;
+           !selection->is_native_only;
 }
 
 uint64_t hs_heap_selection_interval(const struct hs_heap_selection *selection, const char *heap)
@@ -188,7 +188,7 @@ void hs_heap_selection_page(const struct hs_heap_selection *selection, uint64_t 
     memset(ret_page, 0, sizeof(*ret_page));
     ret_page->is_without_malloc = selection->is_without_malloc;
     ret_page->has_lifetimes = selection->has_lifetimes;
-    ret_page->is_without_python_frames = selection->is_without_python_frames;
+    ret_page->is_native_only = selection->is_native_only;
     ret_page->selection.other_interval_bytes = scaled(interval_of_others(selection), factor);
     ret_page->selection.rule_count = selection->rule_count;
     for (uint32_t i = 0; i < selection->rule_count; i++) {
@@ -224,9 +224,9 @@ void hs_heap_selection_text(const struct hs_heap_selection *selection,
     if (selection->has_lifetimes) {
         at = (size_t)snprintf(ret_text, HS_CTL_HEAPS_BYTES, "%s", HS_HEAPS_LIFETIMES);
     }
-    if (selection->is_without_python_frames) {
+    if (selection->is_native_only) {
         at += (size_t)snprintf(ret_text + at, HS_CTL_HEAPS_BYTES - at, "%s%s", at > 0 ? "," : "",
-                               HS_HEAPS_NO_PYTHON);
+                               HS_HEAPS_NATIVE_ONLY);
     }
     if (hs_heap_selection_is_all(selection)) {
         return;

@@ -41,7 +41,7 @@ struct hs_heap_selection {
     bool is_without_malloc;
     bool is_without_others;        /* heaps that no rule names are not recorded */
     bool has_lifetimes;            /* of the heaps that are recorded, lifetimes are, too */
-    bool is_without_python_frames; /* stacks have no functions of Python */
+    bool is_native_only;           /* stacks have no functions of interpreters or of a JVM */
     uint64_t other_interval_bytes; /* theirs; 0: the session's */
     uint32_t rule_count;
     struct hs_heap_rule_v2 rules[HS_REGION_HEAP_RULES];
@@ -51,7 +51,7 @@ struct hs_heap_selection {
 struct hs_heap_page {
     bool is_without_malloc;
     bool has_lifetimes;
-    bool is_without_python_frames;
+    bool is_native_only;
     struct hs_heap_selection_v2 selection; /* unused rules are 0 */
 };
 

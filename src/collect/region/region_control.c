@@ -32,9 +32,9 @@ static bool has_lifetimes(const struct hs_region_control_v1 *control)
     return (hs_load_relaxed(&control->flags) & HS_CONTROL_LIFETIMES) != 0;
 }
 
-static bool is_without_python_frames(const struct hs_region_control_v1 *control)
+static bool is_native_only(const struct hs_region_control_v1 *control)
 {
-    return (hs_load_relaxed(&control->flags) & HS_CONTROL_NO_PYTHON_FRAMES) != 0;
+    return (hs_load_relaxed(&control->flags) & HS_CONTROL_NATIVE_ONLY) != 0;
 }
 
 bool hs_region_control_has_heaps(const struct hs_region *region, const struct hs_heap_page *heaps)
@@ -44,7 +44,7 @@ bool hs_region_control_has_heaps(const struct hs_region *region, const struct hs
     return region->header.version == 1 ||
            (is_without_malloc == heaps->is_without_malloc &&
             has_lifetimes(control) == heaps->has_lifetimes &&
-            is_without_python_frames(control) == heaps->is_without_python_frames &&
+            is_native_only(control) == heaps->is_native_only &&
             memcmp(&control->heap_selection, &heaps->selection, sizeof(heaps->selection)) == 0);
 }
 
@@ -56,7 +56,7 @@ void hs_region_control_get_heaps(const struct hs_region *region, struct hs_heap_
         ret_heaps->is_without_malloc =
             (hs_load_relaxed(&control->flags) & HS_CONTROL_NO_MALLOC) != 0;
         ret_heaps->has_lifetimes = has_lifetimes(control);
-        ret_heaps->is_without_python_frames = is_without_python_frames(control);
+        ret_heaps->is_native_only = is_native_only(control);
         memcpy(&ret_heaps->selection, &control->heap_selection, sizeof(ret_heaps->selection));
     }
 }
@@ -69,10 +69,10 @@ static void write_heaps(struct hs_region *region, const struct hs_heap_page *hea
     if (hs_region_control_has_heaps(region, heaps)) {
         return;
     }
-    const uint32_t all = HS_CONTROL_NO_MALLOC | HS_CONTROL_LIFETIMES | HS_CONTROL_NO_PYTHON_FRAMES;
+    const uint32_t all = HS_CONTROL_NO_MALLOC | HS_CONTROL_LIFETIMES | HS_CONTROL_NATIVE_ONLY;
     uint32_t flags = (heaps->is_without_malloc ? HS_CONTROL_NO_MALLOC : 0U) |
                      (heaps->has_lifetimes ? HS_CONTROL_LIFETIMES : 0U) |
-                     (heaps->is_without_python_frames ? HS_CONTROL_NO_PYTHON_FRAMES : 0U);
+                     (heaps->is_native_only ? HS_CONTROL_NATIVE_ONLY : 0U);
     hs_store_relaxed(&control->flags, (hs_load_relaxed(&control->flags) & ~all) | flags);
     memcpy(&control->heap_selection, &heaps->selection, sizeof(heaps->selection));
 }

@@ -102,6 +102,11 @@ static const struct hs_loss_text load_losses[HS_LOAD_LOSS_N] = {
                                       "processes without functions of Python (the interpreter's "
                                       "frames are not as expected)",
                                       false, false },
+    [HS_LOAD_LOSS_JAVASCRIPT] = { "unread_javascript",
+                                  "processes whose stacks have no JavaScript functions (their V8 "
+                                  "does not export what debuggers read; --perf-basic-prof "
+                                  "--interpreted-frames-native-stack names them)",
+                                  false, false },
     [HS_LOAD_LOSS_PERL] = { "unread_perl",
                             "processes whose stacks have no functions of Perl (heapscope knows "
                             "those of Perl 5.36 with threads)",

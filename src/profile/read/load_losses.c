@@ -106,6 +106,7 @@ static const struct {
     enum hs_code_language language;
     enum hs_load_loss loss;
 } interpreters[] = {
+    { HS_LANGUAGE_JAVASCRIPT, HS_LOAD_LOSS_JAVASCRIPT },
     { HS_LANGUAGE_PERL, HS_LOAD_LOSS_PERL },
     { HS_LANGUAGE_PHP, HS_LOAD_LOSS_PHP },
     { HS_LANGUAGE_RUBY, HS_LOAD_LOSS_RUBY },
