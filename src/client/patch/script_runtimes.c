@@ -106,7 +106,7 @@ static bool is_ruby(const struct object *object, struct hs_script_runtime *runti
                object->tls && thread_local_off(object, "ruby_current_ec", &context_off))) {
         return false;
     }
-    struct hs_script_memory memory;
+    static struct hs_script_memory memory; /* too large for a stack; one thread is here */
     hs_script_memory_init(&memory);
     runtime->language = HS_LANGUAGE_RUBY;
     runtime->ruby.roots.symbols_va = hs_ruby_find_symbols(id2str_va, &memory);

@@ -3,6 +3,7 @@
  */
 #include "client/script/script_memory.h"
 
+#include "rt/base.h"
 #include "rt/sys.h"
 
 #define PAGE_BYTES UINT64_C(4096)
@@ -10,24 +11,15 @@
 #define LOWEST_VA  PAGE_BYTES
 #define HIGHEST_VA ((UINT64_C(1) << 47) - PAGE_BYTES)
 
-static bool is_known(const struct hs_script_memory *memory, uint64_t page_va)
+static inline bool check(struct hs_script_memory *memory, uint64_t page_va)
 {
-    uint32_t i = 0;
-    while (i < HS_SCRIPT_PAGES && memory->pages_va[i] != page_va) {
-        i++;
+    uint64_t *known_va = &memory->pages_va[page_va / PAGE_BYTES % HS_SCRIPT_PAGES];
+    if (hs_unlikely(*known_va != page_va)) {
+        if (!hs_sys_is_readable(page_va)) {
+            return false;
+        }
+        *known_va = page_va;
     }
-    return i < HS_SCRIPT_PAGES;
-}
-
-static bool check(struct hs_script_memory *memory, uint64_t page_va)
-{
-    if (is_known(memory, page_va)) {
-        return true;
-    }
-    if (!hs_sys_is_readable(page_va)) {
-        return false;
-    }
-    memory->pages_va[memory->next_idx++ % HS_SCRIPT_PAGES] = page_va;
     return true;
 }
 
@@ -47,5 +39,4 @@ void hs_script_memory_init(struct hs_script_memory *memory)
 {
     memory->look = look;
     memset(memory->pages_va, 0, sizeof(memory->pages_va));
-    memory->next_idx = 0;
 }

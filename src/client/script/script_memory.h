@@ -3,8 +3,8 @@
  *
  * A sample may be taken while the interpreter changes its structures, and a table of offsets may be
  * wrong for an interpreter that was built otherwise. So no pointer is followed before the kernel
- * has said that its page can be read. Each page is asked about once for each sample: its thread is
- * inside malloc meanwhile and unmaps nothing.
+ * has said that its page can be read. What it said holds for some samples more, since asking takes
+ * longer than all else: a page that a wrong pointer leads to was mapped a moment ago, then.
  *
  * Tests give `look` another meaning, and the readers an image of memory instead of memory.
  *
@@ -17,14 +17,14 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Pages that are remembered. A stack of twenty frames lies in about ten. */
-#define HS_SCRIPT_PAGES 32U
+/* Pages that are remembered, each in its place by its number. A stack of twenty frames lies in
+ * about ten. */
+#define HS_SCRIPT_PAGES 256U
 
 struct hs_script_memory {
     /* Where `bytes` bytes at `va` can be read, now. NULL: nowhere. */
     const void *(*look)(struct hs_script_memory *memory, uint64_t va, uint32_t bytes);
-    uint64_t pages_va[HS_SCRIPT_PAGES]; /* that can be read, in a ring; 0: none */
-    uint32_t next_idx;
+    uint64_t pages_va[HS_SCRIPT_PAGES]; /* that can be read; 0: none */
 };
 
 /* The memory of this process. */

@@ -15,6 +15,10 @@
 #define STACK_FRAMES_MAX 512U
 #define STACK_ENTRIES    1024U
 #define LOOP_ENTRIES     512U
+#define FRAME_ENTRIES    1024U
+
+/* So many samples of a thread believe what the kernel said of a page. */
+#define PAGES_ASK_AFTER 64U
 
 /* What is known of a native stack: its run loops. */
 struct loop_entry {
@@ -32,6 +36,8 @@ struct stack_entry {
 struct hs_script_cache {
     struct stack_entry stacks[STACK_ENTRIES];
     struct loop_entry loops[LOOP_ENTRIES];
+    struct stack_entry frames[FRAME_ENTRIES];
+    uint32_t read_count; /* of samples */
     struct hs_script_memory memory;
     /* The frames that were read last, innermost first, and for each group of them the index of the
      * first frame behind it. */
@@ -74,13 +80,54 @@ static uint32_t intern_text(struct hs_script_text text, uint32_t limit_bytes)
     return text.text ? hs_code_text_intern(text.text, text.bytes) : 0;
 }
 
-/* Implements hs_script_sink.add. */
-static bool add_frame(void *ctx, const struct hs_script_frame *frame)
+static uint64_t hash_bytes(uint64_t hash, const char *text, uint32_t bytes)
 {
-    struct hs_script_cache *cache = ctx;
-    if (cache->frame_count == HS_SCRIPT_FRAMES_MAX) {
-        return false;
+    uint64_t word = 0;
+    for (; bytes >= 8; bytes -= 8, text += 8) {
+        memcpy(&word, text, 8);
+        hash = hs_hash_step(hash, word);
     }
+    word = 0;
+    for (uint32_t i = 0; i < bytes; i++) {
+        word = word << 8 | (uint8_t)text[i];
+    }
+    return hs_hash_step(hash, word);
+}
+
+/* Tells a frame by its function's name, its place, and where its file's name is and how it ends:
+ * another name at the same address, of the same length and end, and for the same function and
+ * lines, is not expected. */
+static uint64_t key_of_frame(const struct hs_script_cache *cache,
+                             const struct hs_script_frame *frame)
+{
+    const struct hs_script_text *file = &frame->file;
+    uint32_t end_bytes = file->bytes < 16 ? file->bytes : 16;
+    uint64_t hash = (uint64_t)frame->line << 32 | frame->first_line;
+    hash = hs_hash_step(hash, (uint64_t)file->bytes << 32 | frame->function.bytes);
+    hash = hs_hash_step(hash, (uint64_t)(uintptr_t)file->text);
+    hash = hs_hash_step(hash, (uint64_t)hs_load_relaxed(&region_number) << 8 | cache->language);
+    if (frame->function.text) {
+        hash = hash_bytes(hash, frame->function.text, frame->function.bytes);
+    }
+    if (file->text) {
+        hash = hash_bytes(hash, file->text + file->bytes - end_bytes, end_bytes);
+    }
+    return hs_mix64(hash) | 1;
+}
+
+/* A signal handler may leave by longjmp in between: an entry is never half of one pair. */
+static void keep(struct stack_entry *entry, uint64_t key, uint32_t id)
+{
+    entry->key = 0;
+    hs_signal_fence();
+    entry->id = id;
+    hs_signal_fence();
+    entry->key = key;
+}
+
+static HS_COLD uint32_t intern_frame(const struct hs_script_cache *cache,
+                                     const struct hs_script_frame *frame)
+{
     const struct hs_code_name_v2 name = {
         .function_off = intern_text(frame->function, HS_CODE_FUNCTION_BYTES),
         .file_off = intern_text(frame->file, HS_CODE_FILE_BYTES),
@@ -88,7 +135,25 @@ static bool add_frame(void *ctx, const struct hs_script_frame *frame)
         .first_line = frame->first_line,
         .language = cache->language,
     };
-    uint32_t id = hs_code_frame_intern(&name);
+    return hs_code_frame_intern(&name);
+}
+
+/* Implements hs_script_sink.add. */
+static bool add_frame(void *ctx, const struct hs_script_frame *frame)
+{
+    struct hs_script_cache *cache = ctx;
+    if (cache->frame_count == HS_SCRIPT_FRAMES_MAX) {
+        return false;
+    }
+    uint64_t key = key_of_frame(cache, frame);
+    struct stack_entry *entry = &cache->frames[(key >> 1) % FRAME_ENTRIES];
+    uint32_t id = entry->id;
+    if (hs_unlikely(entry->key != key)) {
+        id = intern_frame(cache, frame);
+        if (id != HS_ID_NONE) {
+            keep(entry, key, id);
+        }
+    }
     cache->is_full |= id == HS_ID_NONE;
     cache->frame_ids[cache->frame_count++] = id;
     return id != HS_ID_NONE;
@@ -136,7 +201,9 @@ static bool read_frames(struct hs_script_cache *cache, const struct hs_script_ru
     cache->frame_count = cache->group_count = 0;
     cache->language = runtime->language;
     cache->is_full = false;
-    hs_script_memory_init(&cache->memory);
+    if (cache->read_count++ % PAGES_ASK_AFTER == 0) {
+        hs_script_memory_init(&cache->memory);
+    }
     enum hs_script_end end = hs_script_runtime_read(runtime, &cache->memory, &sink);
     cache->is_cut = end == HS_SCRIPT_CUT;
     if (cache->is_cut && cache->frame_count > 0) {
@@ -292,12 +359,7 @@ static uint32_t add_runtime(struct hs_thread *thread, uint32_t native_id, uint32
     }
     uint32_t id = make(cache, loops, native_id);
     if (id != HS_ID_NONE) {
-        /* A signal handler may leave by longjmp in between: an entry is never half of one pair. */
-        entry->key = 0;
-        hs_signal_fence();
-        entry->id = id;
-        hs_signal_fence();
-        entry->key = key;
+        keep(entry, key, id);
     }
     return id;
 }
