@@ -259,7 +259,7 @@ struct hs_region_header_v2 {
     struct hs_section_v1 later_sections[HS_REGION_LATER_SECTIONS];
     uint32_t python_state;    /* enum hs_python_state */
     uint32_t python_version;  /* as PY_VERSION_HEX, the lower 16 bits 0; 0: unknown */
-    uint8_t script_states[8]; /* enum hs_script_state, by enum hs_code_language */
+    uint8_t script_states[8];        /* enum hs_script_state, by enum hs_code_language */
     struct hs_java_v2 java;
 };
 
