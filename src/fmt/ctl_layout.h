@@ -47,10 +47,11 @@
 #define HS_ENV_HEAPS         "HEAPSCOPE_HEAPS"
 #define HS_HEAPS_LIFETIMES   "+lifetimes"
 #define HS_HEAPS_NATIVE_ONLY "+native-only"
-#define HS_CTL_HEAPS_BYTES   2960U /* of the longest such text that heapscope writes, with the NUL */
-#define HS_ENV_FOLLOW        "HEAPSCOPE_FOLLOW" /* "0": only HS_ENV_FOLLOW_PID records; else "1" */
-#define HS_ENV_FOLLOW_PID    "HEAPSCOPE_FOLLOW_PID" /* decimal, as the target sees itself */
-#define HS_ENV_SEED          "HEAPSCOPE_SEED"       /* the user's, for repeatable runs */
+/* Of the longest such text that heapscope writes, with the NUL. */
+#define HS_CTL_HEAPS_BYTES 2960U
+#define HS_ENV_FOLLOW      "HEAPSCOPE_FOLLOW" /* "0": only HS_ENV_FOLLOW_PID records; else "1" */
+#define HS_ENV_FOLLOW_PID  "HEAPSCOPE_FOLLOW_PID" /* decimal, as the target sees itself */
+#define HS_ENV_SEED        "HEAPSCOPE_SEED"       /* the user's, for repeatable runs */
 
 /* The interval of a process that records without a session (HS_HELLO_BOUND), unless HS_ENV_INTERVAL
  * or the program says another one. */

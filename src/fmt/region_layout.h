@@ -64,6 +64,7 @@
 #include <stdint.h>
 
 #include "fmt/code_name_layout.h"
+#include "fmt/heap_rules_layout.h"
 #include "fmt/java_layout.h"
 #include "fmt/lifetime_layout.h"
 #include "fmt/own_ranges_layout.h"
@@ -74,11 +75,6 @@
 
 #define HS_REGION_CONTROL_OFF 0U
 #define HS_REGION_HEADER_OFF  4096U
-
-/* `interval_bytes` of a client without a session: it records nothing. */
-#define HS_INTERVAL_OFF UINT64_C(0)
-/* Of a heap: the interval of the control page. */
-#define HS_INTERVAL_SAME UINT64_MAX
 
 /* A collector that changes a setting adds this to floor_bytes: it is more than any countdown. There
  * is room for four million changes. */
@@ -154,24 +150,7 @@ enum hs_control_flag {
 
 /* If a timed sample took longer than this, the thread was not running: the excess is not the
  * client's. */
-#define HS_TIMED_MAX_NS      UINT64_C(50000)
-
-#define HS_HEAP_NAME_BYTES   64U /* with the NUL */
-#define HS_REGION_HEAP_RULES 32U
-
-/* How heaps of some names are recorded. */
-struct hs_heap_rule_v2 {
-    char pattern[HS_HEAP_NAME_BYTES]; /* * and ? stand for any characters and for one */
-    uint64_t interval_bytes;          /* HS_INTERVAL_OFF: not at all; HS_INTERVAL_SAME */
-};
-
-/* Which heaps are recorded beside malloc's, and at which intervals. */
-struct hs_heap_selection_v2 {
-    uint64_t other_interval_bytes; /* of heaps that no rule names; as in a rule */
-    uint32_t rule_count;
-    uint32_t reserved;
-    struct hs_heap_rule_v2 rules[HS_REGION_HEAP_RULES]; /* the first that matches counts */
-};
+#define HS_TIMED_MAX_NS UINT64_C(50000)
 
 /* The control page: 4 KiB, which the collector maps writable too. */
 struct hs_region_control_v1 {
@@ -259,7 +238,7 @@ struct hs_region_header_v2 {
     struct hs_section_v1 later_sections[HS_REGION_LATER_SECTIONS];
     uint32_t python_state;    /* enum hs_python_state */
     uint32_t python_version;  /* as PY_VERSION_HEX, the lower 16 bits 0; 0: unknown */
-    uint8_t script_states[8];        /* enum hs_script_state, by enum hs_code_language */
+    uint8_t script_states[8]; /* enum hs_script_state, by enum hs_code_language */
     struct hs_java_v2 java;
 };
 

@@ -1,8 +1,8 @@
 /*
  * Finds debug files. See debug_files.h.
  *
- * Each place to search is a function that makes paths and passes each to try_path(), which opens,
- * checks and keeps the file. The table `places` is their order.
+ * Each place to search is a function that makes paths and passes each to hs_debug_search_try(),
+ * which opens, checks and keeps the file. The table `places` is their order.
  */
 #include "symbol/debug_files.h"
 
@@ -18,143 +18,20 @@
 #include <unistd.h>
 
 #include "rt/base.h"
+#include "symbol/debug_search.h"
 #include "symbol/debuginfod.h"
 #include "symbol/folder_index.h"
-#include "util/buf.h"
 #include "symbol/target_files.h"
 
 #define SYSTEM_ROOT        "/usr/lib/debug"
 #define DELETED_SUFFIX     " (deleted)"
 #define BUILD_ID_MIN_BYTES 3U
-#define BUILD_ID_MAX_BYTES 64U
 #define ARCHIVE_MARK       ".apk!"
 /* A folder that is called after a build id has a file or two. */
 #define ID_FOLDER_FILES_MAX 16
 
-struct search {
-    const struct hs_symbol_options *options;
-    const struct hs_symbol_request *request;
-    struct hs_debug_files *files;
-    char module_path[PATH_MAX]; /* without "(deleted)" */
-    char real_folder[PATH_MAX]; /* the module's folder without symbolic links; "": the same */
-    bool is_deleted;
-    const uint8_t *wanted_id;
-    size_t wanted_id_bytes;
-};
-
-/* How a candidate proves that it belongs to the module when there is no build id. */
-enum proof { PROOF_NONE, PROOF_CRC, PROOF_GIVEN };
-
-/* Remembers a file that was expected to be of the module, and is not. */
-static void note_other(struct search *search, const struct hs_elf_file *file)
-{
-    struct hs_buf text = HS_BUF_INIT;
-    if (search->files->other || file->build_id_bytes == 0 || search->wanted_id_bytes == 0) {
-        return;
-    }
-    hs_buf_printf(&text, "%s (Build ID: ", file->path);
-    for (size_t i = 0; i < file->build_id_bytes && i < BUILD_ID_MAX_BYTES; i++) {
-        hs_buf_printf(&text, "%02x", file->build_id[i]);
-    }
-    hs_buf_char(&text, ')');
-    search->files->other = strdup(hs_buf_text(&text));
-    hs_buf_deinit(&text);
-}
-
-static bool has_id(const struct hs_elf_file *file, const uint8_t *id, size_t id_bytes)
-{
-    return file->build_id_bytes == id_bytes && memcmp(file->build_id, id, id_bytes) == 0;
-}
-
-static bool is_done(const struct search *search)
-{
-    return search->files->module.has_dwarf || search->files->debug.has_dwarf;
-}
-
-static bool is_proven(const struct search *search, const struct hs_elf_file *file, enum proof proof,
-                      uint32_t crc)
-{
-    if (search->wanted_id_bytes > 0) {
-        return has_id(file, search->wanted_id, search->wanted_id_bytes);
-    }
-    return proof == PROOF_GIVEN || (proof == PROOF_CRC && hs_elf_file_crc(file) == crc);
-}
-
-static void keep(struct search *search, struct hs_elf_file *candidate)
-{
-    struct hs_debug_files *files = search->files;
-    bool has_better = candidate->has_dwarf || (candidate->has_symtab && !files->module.has_symtab &&
-                                               !files->debug.has_symtab);
-    if (has_better) {
-        hs_elf_file_close(&files->debug);
-        files->debug = *candidate;
-    } else if (!files->module.elf && !candidate->has_symtab) {
-        files->module = *candidate;
-        files->module_err = 0;
-    } else {
-        hs_elf_file_close(candidate);
-    }
-}
-
-/* Keeps a file that was opened when it is useful. */
-static void take(struct search *search, enum proof proof, uint32_t crc, struct hs_elf_file *file)
-{
-    if (!file->is_loadable || !is_proven(search, file, proof, crc)) {
-        search->files->has_refused |= file->is_loadable;
-        if (file->is_loadable && proof == PROOF_GIVEN) {
-            note_other(search, file);
-        }
-        hs_elf_file_close(file);
-        return;
-    }
-    keep(search, file);
-}
-
-/* Opens the path that `format` makes, and keeps the file when it is useful. */
-HS_PRINTF(4, 5)
-static void try_path(struct search *search, enum proof proof, uint32_t crc, const char *format, ...)
-{
-    char path[PATH_MAX];
-    va_list args;
-    va_start(args, format);
-    int bytes = vsnprintf(path, sizeof(path), format, args);
-    va_end(args);
-    struct hs_elf_file file;
-    if (is_done(search) || bytes < 0 || (size_t)bytes >= sizeof(path) ||
-        hs_elf_file_open(path, &file) != 0) {
-        return;
-    }
-    take(search, proof, crc, &file);
-}
-
-/* The same in the roots of the recorded processes. */
-HS_PRINTF(4, 5)
-static void try_in_roots(struct search *search, enum proof proof, uint32_t crc, const char *format,
-                         ...)
-{
-    char path[PATH_MAX];
-    const struct hs_target_files *held = search->options ? search->options->target_files : NULL;
-    va_list args;
-    va_start(args, format);
-    int bytes = vsnprintf(path, sizeof(path), format, args);
-    va_end(args);
-    for (size_t i = 0; !is_done(search) && bytes > 0 && (size_t)bytes < sizeof(path); i++) {
-        struct hs_elf_file file;
-        int fd = hs_target_files_open_in_root(held, i, path);
-        if (fd == -ERANGE) {
-            return;
-        }
-        if (fd >= 0 && hs_elf_file_open_fd(fd, path, &file) == 0) {
-            take(search, proof, crc, &file);
-        }
-        if (fd >= 0) {
-            close(fd);
-        }
-    }
-}
-
 /* Root number i: the given folders, then the system's; NULL after that. */
-static const char *root_at(const struct search *search, size_t i, bool *ret_is_given)
+static const char *root_at(const struct hs_debug_search *search, size_t i, bool *ret_is_given)
 {
     size_t given = search->options ? search->options->search_path_count : 0;
     *ret_is_given = i < given;
@@ -168,7 +45,7 @@ static const char *root_at(const struct search *search, size_t i, bool *ret_is_g
 /* Writes xx/yyyy of a build id. False when it is too short or too long. */
 static bool build_id_name(const uint8_t *id, size_t id_bytes, char *out, size_t out_bytes)
 {
-    if (id_bytes < BUILD_ID_MIN_BYTES || id_bytes > BUILD_ID_MAX_BYTES ||
+    if (id_bytes < BUILD_ID_MIN_BYTES || id_bytes > HS_DEBUG_SEARCH_ID_BYTES_MAX ||
         out_bytes < 2 * id_bytes + 2) {
         return false;
     }
@@ -180,7 +57,7 @@ static bool build_id_name(const uint8_t *id, size_t id_bytes, char *out, size_t 
 }
 
 /* Tries each file in the folder that is called after the build id, as pprof does: there is one. */
-static void look_in_id_folder(struct search *search, const char *root, const char *hex)
+static void look_in_id_folder(struct hs_debug_search *search, const char *root, const char *hex)
 {
     char path[PATH_MAX];
     int bytes = snprintf(path, sizeof(path), "%s/%s", root, hex);
@@ -188,7 +65,7 @@ static void look_in_id_folder(struct search *search, const char *root, const cha
     const struct dirent *entry;
     for (int i = 0; folder && i < ID_FOLDER_FILES_MAX && (entry = readdir(folder)) != NULL; i++) {
         if (entry->d_name[0] != '.') {
-            try_path(search, PROOF_NONE, 0, "%s/%s", path, entry->d_name);
+            hs_debug_search_try(search, HS_DEBUG_PROOF_NONE, 0, "%s/%s", path, entry->d_name);
         }
     }
     if (folder) {
@@ -196,9 +73,9 @@ static void look_in_id_folder(struct search *search, const char *root, const cha
     }
 }
 
-static void look_by_build_id(struct search *search)
+static void look_by_build_id(struct hs_debug_search *search)
 {
-    char name[2 * BUILD_ID_MAX_BYTES + 2], hex[2 * BUILD_ID_MAX_BYTES + 2];
+    char name[2 * HS_DEBUG_SEARCH_ID_BYTES_MAX + 2], hex[2 * HS_DEBUG_SEARCH_ID_BYTES_MAX + 2];
     if (!build_id_name(search->wanted_id, search->wanted_id_bytes, name, sizeof(name))) {
         return;
     }
@@ -206,11 +83,12 @@ static void look_by_build_id(struct search *search)
     bool is_given;
     const char *root;
     for (size_t i = 0; (root = root_at(search, i, &is_given)); i++) {
-        try_path(search, PROOF_NONE, 0, "%s/.build-id/%s.debug", root, name);
+        hs_debug_search_try(search, HS_DEBUG_PROOF_NONE, 0, "%s/.build-id/%s.debug", root, name);
         if (is_given) {
-            try_path(search, PROOF_NONE, 0, "%s/%s.debug", root, name);
+            hs_debug_search_try(search, HS_DEBUG_PROOF_NONE, 0, "%s/%s.debug", root, name);
             look_in_id_folder(search, root, hex);
-            try_path(search, PROOF_NONE, 0, "%s%s/%s", root, search->module_path, hex);
+            hs_debug_search_try(search, HS_DEBUG_PROOF_NONE, 0, "%s%s/%s", root,
+                                search->module_path, hex);
         }
     }
 }
@@ -221,7 +99,7 @@ static int folder_bytes(const char *path)
     return slash ? (int)(slash - path) : 0;
 }
 
-static void look_by_debuglink(struct search *search)
+static void look_by_debuglink(struct hs_debug_search *search)
 {
     const char *name;
     uint32_t crc;
@@ -234,12 +112,14 @@ static void look_by_debuglink(struct search *search)
         if (bytes[k] == 0) {
             continue;
         }
-        try_path(search, PROOF_CRC, crc, "%.*s/%s", bytes[k], folders[k], name);
-        try_path(search, PROOF_CRC, crc, "%.*s/.debug/%s", bytes[k], folders[k], name);
+        hs_debug_search_try(search, HS_DEBUG_PROOF_CRC, crc, "%.*s/%s", bytes[k], folders[k], name);
+        hs_debug_search_try(search, HS_DEBUG_PROOF_CRC, crc, "%.*s/.debug/%s", bytes[k], folders[k],
+                            name);
         bool is_given;
         const char *root;
         for (size_t i = 0; (root = root_at(search, i, &is_given)); i++) {
-            try_path(search, PROOF_CRC, crc, "%s%.*s/%s", root, bytes[k], folders[k], name);
+            hs_debug_search_try(search, HS_DEBUG_PROOF_CRC, crc, "%s%.*s/%s", root, bytes[k],
+                                folders[k], name);
         }
     }
 }
@@ -254,7 +134,7 @@ static const char *name_in_archive(const char *base)
 
 /* Tries a file and its debug file: the debug file has more. */
 HS_PRINTF(2, 3)
-static void try_given(struct search *search, const char *format, ...)
+static void try_given(struct hs_debug_search *search, const char *format, ...)
 {
     char path[PATH_MAX];
     va_list args;
@@ -262,13 +142,13 @@ static void try_given(struct search *search, const char *format, ...)
     int bytes = vsnprintf(path, sizeof(path), format, args);
     va_end(args);
     if (bytes > 0 && (size_t)bytes < sizeof(path)) {
-        try_path(search, PROOF_GIVEN, 0, "%s.debug", path);
-        try_path(search, PROOF_GIVEN, 0, "%s", path);
+        hs_debug_search_try(search, HS_DEBUG_PROOF_GIVEN, 0, "%s.debug", path);
+        hs_debug_search_try(search, HS_DEBUG_PROOF_GIVEN, 0, "%s", path);
     }
 }
 
 /* The places of a given folder by path and name, in the order that docs/SYMBOLS.md states. */
-static void look_below(struct search *search, const char *root)
+static void look_below(struct hs_debug_search *search, const char *root)
 {
     const char *path = search->module_path, *base = strrchr(path, '/') + 1;
     const char *inner = name_in_archive(base);
@@ -284,11 +164,12 @@ static void look_below(struct search *search, const char *root)
     if (inner) {
         try_given(search, "%s/%s", root, inner);
     }
-    try_path(search, PROOF_GIVEN, 0, "%s%.*s.debug/%s.debug", root, folder, path, base);
-    try_path(search, PROOF_GIVEN, 0, "%s/usr/lib/debug%s.debug", root, path);
+    hs_debug_search_try(search, HS_DEBUG_PROOF_GIVEN, 0, "%s%.*s.debug/%s.debug", root, folder,
+                        path, base);
+    hs_debug_search_try(search, HS_DEBUG_PROOF_GIVEN, 0, "%s/usr/lib/debug%s.debug", root, path);
 }
 
-static void look_by_path(struct search *search)
+static void look_by_path(struct hs_debug_search *search)
 {
     if (search->module_path[0] != '/') {
         return;
@@ -301,40 +182,46 @@ static void look_by_path(struct search *search)
             continue;
         }
         const char *base = strrchr(search->module_path, '/') + 1;
-        try_path(search, PROOF_NONE, 0, "%s%s.debug", root, search->module_path);
-        try_path(search, PROOF_NONE, 0, "%s%s", root, search->module_path);
+        hs_debug_search_try(search, HS_DEBUG_PROOF_NONE, 0, "%s%s.debug", root,
+                            search->module_path);
+        hs_debug_search_try(search, HS_DEBUG_PROOF_NONE, 0, "%s%s", root, search->module_path);
         if (search->real_folder[0]) {
-            try_path(search, PROOF_NONE, 0, "%s%s/%s.debug", root, search->real_folder, base);
-            try_path(search, PROOF_NONE, 0, "%s%s/%s", root, search->real_folder, base);
+            hs_debug_search_try(search, HS_DEBUG_PROOF_NONE, 0, "%s%s/%s.debug", root,
+                                search->real_folder, base);
+            hs_debug_search_try(search, HS_DEBUG_PROOF_NONE, 0, "%s%s/%s", root,
+                                search->real_folder, base);
         }
     }
 }
 
 /* A checksum proves nothing between roots: without a build id, nothing counts here. */
-static void look_in_target_roots(struct search *search)
+static void look_in_target_roots(struct hs_debug_search *search)
 {
     const char *name, *path = search->module_path;
-    char id_name[2 * BUILD_ID_MAX_BYTES + 2];
+    char id_name[2 * HS_DEBUG_SEARCH_ID_BYTES_MAX + 2];
     uint32_t crc;
     if (!search->options || !hs_target_files_has_roots(search->options->target_files) ||
         !build_id_name(search->wanted_id, search->wanted_id_bytes, id_name, sizeof(id_name))) {
         return;
     }
     if (!search->files->module.elf) {
-        try_in_roots(search, PROOF_NONE, 0, "%s", path);
+        hs_debug_search_try_in_roots(search, HS_DEBUG_PROOF_NONE, 0, "%s", path);
     }
-    try_in_roots(search, PROOF_NONE, 0, SYSTEM_ROOT "/.build-id/%s.debug", id_name);
+    hs_debug_search_try_in_roots(search, HS_DEBUG_PROOF_NONE, 0, SYSTEM_ROOT "/.build-id/%s.debug",
+                                 id_name);
     if (search->files->module.elf && hs_elf_file_debuglink(&search->files->module, &name, &crc)) {
         int bytes = folder_bytes(path);
-        try_in_roots(search, PROOF_NONE, 0, "%.*s/%s", bytes, path, name);
-        try_in_roots(search, PROOF_NONE, 0, "%.*s/.debug/%s", bytes, path, name);
-        try_in_roots(search, PROOF_NONE, 0, SYSTEM_ROOT "%.*s/%s", bytes, path, name);
+        hs_debug_search_try_in_roots(search, HS_DEBUG_PROOF_NONE, 0, "%.*s/%s", bytes, path, name);
+        hs_debug_search_try_in_roots(search, HS_DEBUG_PROOF_NONE, 0, "%.*s/.debug/%s", bytes, path,
+                                     name);
+        hs_debug_search_try_in_roots(search, HS_DEBUG_PROOF_NONE, 0, SYSTEM_ROOT "%.*s/%s", bytes,
+                                     path, name);
     }
-    try_in_roots(search, PROOF_NONE, 0, SYSTEM_ROOT "%s.debug", path);
-    try_in_roots(search, PROOF_NONE, 0, SYSTEM_ROOT "%s", path);
+    hs_debug_search_try_in_roots(search, HS_DEBUG_PROOF_NONE, 0, SYSTEM_ROOT "%s.debug", path);
+    hs_debug_search_try_in_roots(search, HS_DEBUG_PROOF_NONE, 0, SYSTEM_ROOT "%s", path);
 }
 
-static void look_in_index(struct search *search)
+static void look_in_index(struct hs_debug_search *search)
 {
     const struct hs_symbol_options *options = search->options;
     const char *path =
@@ -343,11 +230,11 @@ static void look_in_index(struct search *search)
                                    search->wanted_id, search->wanted_id_bytes)
             : NULL;
     if (path) {
-        try_path(search, PROOF_NONE, 0, "%s", path);
+        hs_debug_search_try(search, HS_DEBUG_PROOF_NONE, 0, "%s", path);
     }
 }
 
-static void ask_debuginfod(struct search *search)
+static void ask_debuginfod(struct hs_debug_search *search)
 {
     char *path = NULL;
     if (!search->options || !search->options->has_debuginfod || search->wanted_id_bytes == 0) {
@@ -355,19 +242,19 @@ static void ask_debuginfod(struct search *search)
     }
     int err = hs_debuginfod_find(search->wanted_id, search->wanted_id_bytes, &path);
     if (err == 0) {
-        try_path(search, PROOF_NONE, 0, "%s", path);
+        hs_debug_search_try(search, HS_DEBUG_PROOF_NONE, 0, "%s", path);
         free(path);
     }
     search->files->is_server_missing = err != 0 && err != -ENOENT;
 }
 
-static void (*const places[])(struct search *search) = {
+static void (*const places[])(struct hs_debug_search *search) = {
     look_in_target_roots, look_by_build_id, look_by_debuglink,
     look_by_path,         look_in_index,    ask_debuginfod,
 };
 
 /* Opens the module from what was opened while the program ran. */
-static bool open_held_module(struct search *search)
+static bool open_held_module(struct hs_debug_search *search)
 {
     const struct hs_target_files *held = search->options ? search->options->target_files : NULL;
     const struct hs_symbol_request *request = search->request;
@@ -380,7 +267,7 @@ static bool open_held_module(struct search *search)
     }
     while ((fd = hs_target_files_next(held, search->module_path, &at)) >= 0) {
         if (hs_elf_file_open_fd(fd, search->module_path, module) == 0) {
-            if (has_id(module, request->build_id, request->build_id_bytes)) {
+            if (hs_debug_search_has_id(module, request->build_id, request->build_id_bytes)) {
                 return true;
             }
             hs_elf_file_close(module);
@@ -391,7 +278,7 @@ static bool open_held_module(struct search *search)
 
 /* Where some process has another root, or several files were mapped at this path, the path alone
  * does not tell which file it is. */
-static bool is_path_certain(const struct search *search)
+static bool is_path_certain(const struct hs_debug_search *search)
 {
     const struct hs_target_files *held = search->options ? search->options->target_files : NULL;
     return search->request->build_id_bytes > 0 ||
@@ -402,7 +289,7 @@ static bool is_path_certain(const struct search *search)
  * Opens the module itself. A deleted one may have been replaced by any file: only a build id can
  * tell.
  */
-static void open_module(struct search *search)
+static void open_module(struct hs_debug_search *search)
 {
     struct hs_debug_files *files = search->files;
     const struct hs_symbol_request *request = search->request;
@@ -427,11 +314,12 @@ static void open_module(struct search *search)
         files->module_err = -ENOEXEC;
         return;
     }
-    bool is_other = request->build_id_bytes > 0
-                        ? !has_id(&files->module, request->build_id, request->build_id_bytes)
-                        : search->is_deleted;
+    bool is_other =
+        request->build_id_bytes > 0
+            ? !hs_debug_search_has_id(&files->module, request->build_id, request->build_id_bytes)
+            : search->is_deleted;
     if (is_other) {
-        note_other(search, &files->module);
+        hs_debug_search_note_other(search, &files->module);
         hs_elf_file_close(&files->module);
         files->module_err = HS_DEBUG_FILES_E_OTHER_BUILD;
     }
@@ -439,7 +327,7 @@ static void open_module(struct search *search)
 
 /* Without a recorded build id, the user's folders come before the module's path: the module may be
  * of another machine. */
-static void look_in_given(struct search *search)
+static void look_in_given(struct hs_debug_search *search)
 {
     size_t count = search->options ? search->options->search_path_count : 0;
     for (size_t i = 0; i < count && search->module_path[0] == '/'; i++) {
@@ -447,7 +335,7 @@ static void look_in_given(struct search *search)
     }
 }
 
-static void set_paths(struct search *search)
+static void set_paths(struct hs_debug_search *search)
 {
     const char *path = search->request->path;
     size_t bytes = strlen(path);
@@ -476,7 +364,7 @@ static void set_paths(struct search *search)
  * Finds the file to which dwz moved common parts: by its own build id, else by its name, which is
  * relative to the file that refers to it. libdw would look for it too, but not in given folders.
  */
-static void find_alt(struct search *search)
+static void find_alt(struct hs_debug_search *search)
 {
     struct hs_debug_files *files = search->files;
     const struct hs_elf_file *dwarf = hs_debug_files_dwarf(files);
@@ -489,7 +377,7 @@ static void find_alt(struct search *search)
     }
     const uint8_t *id = (const uint8_t *)name_end + 1;
     size_t id_bytes = data->d_size - (size_t)(name_end + 1 - name);
-    char id_name[2 * BUILD_ID_MAX_BYTES + 2];
+    char id_name[2 * HS_DEBUG_SEARCH_ID_BYTES_MAX + 2];
     if (!build_id_name(id, id_bytes, id_name, sizeof(id_name))) {
         return;
     }
@@ -505,7 +393,8 @@ static void find_alt(struct search *search)
         } else {
             snprintf(path, sizeof(path), "%.*s/%s", folder_bytes(dwarf->path), dwarf->path, name);
         }
-        if (hs_elf_file_open(path, &files->alt) == 0 && !has_id(&files->alt, id, id_bytes)) {
+        if (hs_elf_file_open(path, &files->alt) == 0 &&
+            !hs_debug_search_has_id(&files->alt, id, id_bytes)) {
             hs_elf_file_close(&files->alt);
         }
         if (!root) {
@@ -515,7 +404,8 @@ static void find_alt(struct search *search)
     char *asked = NULL;
     if (!files->alt.elf && search->options && search->options->has_debuginfod &&
         hs_debuginfod_find(id, id_bytes, &asked) == 0 &&
-        hs_elf_file_open(asked, &files->alt) == 0 && !has_id(&files->alt, id, id_bytes)) {
+        hs_elf_file_open(asked, &files->alt) == 0 &&
+        !hs_debug_search_has_id(&files->alt, id, id_bytes)) {
         hs_elf_file_close(&files->alt);
     }
     free(asked);
@@ -524,7 +414,7 @@ static void find_alt(struct search *search)
 void hs_debug_files_find(const struct hs_symbol_options *options,
                          const struct hs_symbol_request *request, struct hs_debug_files *ret_files)
 {
-    struct search search = {
+    struct hs_debug_search search = {
         .options = options,
         .request = request,
         .files = ret_files,
@@ -545,7 +435,7 @@ void hs_debug_files_find(const struct hs_symbol_options *options,
         search.wanted_id = ret_files->module.build_id;
         search.wanted_id_bytes = ret_files->module.build_id_bytes;
     }
-    for (size_t i = 0; i < HS_COUNT_OF(places) && !is_done(&search); i++) {
+    for (size_t i = 0; i < HS_COUNT_OF(places) && !hs_debug_search_is_done(&search); i++) {
         places[i](&search);
     }
     find_alt(&search);

@@ -1,7 +1,6 @@
 """Functions of Python in stacks: they are those that the interpreter's own frames name, with the same files and lines."""
 
 import json
-import os
 import subprocess
 
 import pytest
@@ -93,7 +92,6 @@ for thread in threads:
     thread.join()
 with open(sys.argv[1], "w") as file:
     json.dump(moments, file)
-import os
 os._exit(0)
 '''
 
