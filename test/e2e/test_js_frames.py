@@ -188,3 +188,17 @@ def test_attached(attach, stacks, tmp_path):
     for stack, _ in found:
         own = [name for mapping, name, file, _ in stack if mapping == "/[javascript]" and file == str(script)]
         assert own == ["inner", "outer", "work"]
+
+
+def test_a_v8_without_symbols(run, report, stacks, tmp_path):
+    """The report names it once, with the flag that helps."""
+    other = tmp_path / "node"
+    with open(NODE, "rb") as file:
+        other.write_bytes(file.read().replace(b"v8dbg_off_fp_function", b"v8dbg_off_fp_functiom"))
+    other.chmod(0o755)
+    script = tmp_path / "known.js"
+    script.write_text(ATTACHED + "process.exit(0);")
+    done = run([other, script], "-i", 4096)
+    assert done.status == 0
+    assert not any(frame[0] == "/[javascript]" for frames, _, _ in stacks(done.file) for frame in frames)
+    assert "unread_javascript" in json.dumps(report(done.file))

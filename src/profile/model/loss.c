@@ -103,28 +103,24 @@ static const struct hs_loss_text load_losses[HS_LOAD_LOSS_N] = {
                                       "frames are not as expected)",
                                       false, false },
     [HS_LOAD_LOSS_JAVASCRIPT] = { "unread_javascript",
-                                  "processes whose stacks have no JavaScript functions (their V8 "
-                                  "does not export what debuggers read; --perf-basic-prof "
-                                  "--interpreted-frames-native-stack names them)",
+                                  "processes without JavaScript functions (their V8 has no "
+                                  "symbols: try --perf-basic-prof)",
                                   false, false },
     [HS_LOAD_LOSS_PERL] = { "unread_perl",
-                            "processes whose stacks have no functions of Perl (heapscope knows "
+                            "processes without functions of Perl (heapscope knows "
                             "those of Perl 5.36 with threads)",
                             false, false },
     [HS_LOAD_LOSS_PHP] = { "unread_php",
-                           "processes whose stacks have no functions of PHP (heapscope knows "
-                           "those of PHP 8.2 without ZTS)",
+                           "processes without functions of PHP (heapscope knows those "
+                           "of PHP 8.2 without ZTS)",
                            false, false },
     [HS_LOAD_LOSS_RUBY] = { "unread_ruby",
-                            "processes whose stacks have no functions of Ruby (heapscope knows "
-                            "those of Ruby 3.1, if it is loaded at the start)",
+                            "processes without functions of Ruby (heapscope knows "
+                            "those of Ruby 3.1, loaded at start)",
                             false, false },
     [HS_LOAD_LOSS_JAVA_REFUSED] = { "java_refused",
-                                    "processes whose stacks have no Java methods (heapscope does "
-                                    "not know the structures of their JVM; "
-                                    "-XX:+PreserveFramePointer makes stacks whole, and "
-                                    "-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit names "
-                                    "compiled methods)",
+                                    "processes without Java methods (unknown JVM: "
+                                    "-XX:+PreserveFramePointer and perf maps help)",
                                     false, false },
     [HS_LOAD_LOSS_OVERRUN] = { "buffer_overran",
                                "profiles that ended early (heapprofd's buffer overflowed)", true,
