@@ -5,6 +5,8 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* Are the strings equal? */
 static inline bool hs_text_is_same(const char *a, const char *b)
@@ -24,6 +26,16 @@ static inline bool hs_text_starts_with(const char *text, const char *prefix)
         prefix++;
     }
     return *prefix == '\0';
+}
+
+/* Are the bytes equal? */
+static inline bool hs_text_has_same_bytes(const uint8_t *a, const uint8_t *b, size_t byte_count)
+{
+    size_t i = 0;
+    while (i < byte_count && a[i] == b[i]) {
+        i++;
+    }
+    return i == byte_count;
 }
 
 /* The part of a path behind its last slash; "" when the path ends with one. Points into `path`. */

@@ -225,15 +225,8 @@ static bool has_same_build_id(const struct known *entry, const struct dl_find_ob
                                 .bias_va = entry->bias_va };
     struct hs_unwind_module unused = { 0 };
     hs_module_headers_describe((uint64_t)found->dlfo_eh_frame, &now, &unused);
-    if (now.build_id_bytes != module->build_id_bytes) {
-        return false;
-    }
-    for (uint32_t i = 0; i < now.build_id_bytes; i++) {
-        if (now.build_id[i] != module->build_id[i]) {
-            return false;
-        }
-    }
-    return true;
+    return now.build_id_bytes == module->build_id_bytes &&
+           hs_text_has_same_bytes(now.build_id, module->build_id, now.build_id_bytes);
 }
 
 /* Is this still the object that was entered? It must have the same place and headers. Then the

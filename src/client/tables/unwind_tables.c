@@ -3,11 +3,11 @@
  */
 #include "client/tables/unwind_tables.h"
 
-#include <string.h>
 #include <sys/mman.h>
 
 #include "client/host/sandbox.h"
 #include "rt/sys.h"
+#include "rt/text.h"
 #include "unwind/unwind_table.h"
 
 /* A mapping is this long, or eight times as long, and so on. */
@@ -92,7 +92,7 @@ static bool is_of(const struct hs_unwind_table_v2 *head, const struct hs_module_
     return head->bias_va == module->bias_va && head->exec_sva == module->exec_sva &&
            head->exec_bytes == module->exec_bytes && module->exec_bytes != 0 &&
            head->build_id_bytes == module->build_id_bytes &&
-           memcmp(head->build_id, module->build_id, head->build_id_bytes) == 0;
+           hs_text_has_same_bytes(head->build_id, module->build_id, head->build_id_bytes);
 }
 
 static bool find_in(const struct mapping *mapping, struct hs_module_v1 *module,

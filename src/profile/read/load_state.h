@@ -89,9 +89,9 @@ struct hs_load {
     uint64_t thinned_count; /* dumps without samples */
 
     struct hs_load_original_names *original_names; /* NULL: none so far */
-    struct hs_load_counters *counters; /* NULL: none so far */
-    uint64_t boot_minus_mono_ns;       /* as of the last clocks */
-    uint64_t last_time_ns;             /* the time of a packet without a timestamp */
+    struct hs_load_counters *counters;             /* NULL: none so far */
+    uint64_t boot_minus_mono_ns;                   /* as of the last clocks */
+    uint64_t last_time_ns;                         /* the time of a packet without a timestamp */
 };
 
 struct hs_load_pid {
