@@ -189,14 +189,13 @@ static void hold_mapping(const struct look *look, const struct hs_proc_map *map)
 static uint64_t mount_ns_of(const char *process)
 {
     char name[64], text[64];
-    unsigned long long inode = 0;
     snprintf(name, sizeof(name), "/proc/%s/ns/mnt", process);
     ssize_t bytes = readlink(name, text, sizeof(text) - 1);
-    if (bytes > 0) {
-        text[bytes] = '\0';
-        sscanf(text, "mnt:[%llu]", &inode);
+    if (bytes <= 0) {
+        return 0;
     }
-    return inode;
+    text[bytes] = '\0';
+    return hs_text_starts_with(text, "mnt:[") ? strtoull(text + strlen("mnt:["), NULL, 10) : 0;
 }
 
 /* Opens the root of the process, and holds it if it is not ours. */

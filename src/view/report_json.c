@@ -268,6 +268,20 @@ static int write_parts(struct hs_report *report, struct hs_json *json)
     return report->options->by.by_count > 0 ? hs_report_json_trees(report, json) : 0;
 }
 
+static int write_totals(struct hs_json *json, const struct hs_selection *s)
+{
+    hs_json_key(json, "totals");
+    hs_json_open(json, '{');
+    hs_report_json_amount(json, "live", &s->live);
+    hs_report_json_amount(json, "alloc", &s->alloc);
+    if (s->has_peak) {
+        hs_report_json_amount(json, "peak", &s->peak);
+    }
+    int err = write_overlap(json, s);
+    hs_json_close(json, '}');
+    return err;
+}
+
 int hs_report_write_json(struct hs_report *report)
 {
     const struct hs_selection *s = &report->selection;
@@ -283,15 +297,7 @@ int hs_report_write_json(struct hs_report *report)
     if (report->view_reason) {
         hs_json_kv_string(&json, "view_reason", report->view_reason);
     }
-    hs_json_key(&json, "totals");
-    hs_json_open(&json, '{');
-    hs_report_json_amount(&json, "live", &s->live);
-    hs_report_json_amount(&json, "alloc", &s->alloc);
-    if (s->has_peak) {
-        hs_report_json_amount(&json, "peak", &s->peak);
-    }
-    int err = write_overlap(&json, s);
-    hs_json_close(&json, '}');
+    int err = write_totals(&json, s);
     hs_json_kv_bool(&json, "is_sampled", s->is_sampled);
     /* False when the file does not say how it was sampled, and when allocations are missing. */
     hs_json_kv_bool(&json, "is_exact",

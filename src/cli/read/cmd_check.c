@@ -328,9 +328,7 @@ int hs_cmd_check(int argc, char **argv)
     };
     struct hs_opts_result result;
     int status = hs_args_parse(&spec, argc, argv, &result);
-    if (status == HS_ARGS_GO_ON) {
-        status = run_check(&spec, &args, &result);
-    }
+    status = status == HS_ARGS_GO_ON ? run_check(&spec, &args, &result) : status;
     deinit_args(&args);
     return status;
 }

@@ -396,6 +396,14 @@ static int export_with(const struct hs_opts_spec *spec, const char *path, struct
     return run_export(path, args);
 }
 
+static int parse_and_export(const struct hs_opts_spec *spec, const char *path,
+                            struct export_args *args)
+{
+    args->heap_patterns = (struct hs_heap_patterns){ args->heaps.items, args->heaps.count };
+    int status = hs_filter_options_parse(spec, &args->filters);
+    return status ? status : export_with(spec, path, args);
+}
+
 int hs_cmd_export(int argc, char **argv)
 {
     struct export_args args = { .format = HS_EXPORT_N, .view = HS_VIEW_AUTO };
@@ -453,9 +461,7 @@ int hs_cmd_export(int argc, char **argv)
     struct hs_opts_result result;
     int status = hs_args_parse(&spec, argc, argv, &result);
     if (status == HS_ARGS_GO_ON) {
-        args.heap_patterns = (struct hs_heap_patterns){ args.heaps.items, args.heaps.count };
-        status = hs_filter_options_parse(&spec, &args.filters);
-        status = status ? status : export_with(&spec, result.operands[0], &args);
+        status = parse_and_export(&spec, result.operands[0], &args);
     }
     hs_opt_list_deinit(&args.heaps);
     hs_filter_options_deinit(&args.filters);

@@ -97,7 +97,7 @@ static const struct hs_python_memory own_memory = { .at = memory_at };
  * interpreters of one library has a state for each. */
 static uint64_t find_state(const struct hs_python_interpreter *python, uint64_t thread_id)
 {
-    uint64_t own_va = (uint64_t)(uintptr_t)python->state_of_thread(), its_thread;
+    uint64_t own_va = (uint64_t)(uintptr_t)python->state_of_thread(), its_thread = 0;
     if (own_va == 0) {
         return 0;
     }
