@@ -181,7 +181,7 @@ _heapscope()
             options+=' --contents-dir --top --min-bytes --pid --json --symbols'
             ;;
         bundle)
-            options+=' --output --symbol-paths --symbols --no-auto-symbol-paths --verbose --quiet'
+            options+=' --output --symbol-paths --symbols --no-auto-symbol-paths --proguard-map --no-auto-proguard-maps --verbose --quiet'
             ;;
         deobfuscate)
             options+=' --proguard-map --all --output --quiet'

@@ -5,6 +5,7 @@ Traces are text that protoc encodes. Frame x.A.b is in line 5 of a file: `second
 """
 
 import gzip
+import tarfile
 
 import pytest
 import trace_text
@@ -159,3 +160,22 @@ def test_a_map_that_cannot_be_read(heapscope, files):
     """A report without the names is better than none."""
     done = heapscope("report", files / "in.pftrace", env={"PERFETTO_PROGUARD_MAP": str(files / "none.txt")})
     assert done.returncode == 0 and OBFUSCATED in done.stdout and "none.txt: cannot read the map" in done.stderr
+
+
+def test_in_a_bundle(heapscope, files):
+    """The third member of a bundle; a map that cannot be read leaves none."""
+    bundle = files / "whole.tar"
+    environment = {"PERFETTO_PROGUARD_MAP": str(files / "map.txt")}
+    for options, env in (["--proguard-map", files / "map.txt"], {}), ([], environment):
+        done = heapscope("bundle", *options, files / "in.pftrace", bundle, env=env)
+        assert done.returncode == 0, done.stderr
+        assert CHAIN[0] in heapscope("report", bundle).stdout
+        with tarfile.open(bundle) as tar:
+            assert tar.getnames() == ["trace.perfetto", "deobfuscation.pb"]
+        bundle.unlink()
+    done = heapscope("bundle", "--no-auto-proguard-maps", files / "in.pftrace", bundle, env=environment)
+    assert done.returncode == 0 and OBFUSCATED in heapscope("report", bundle).stdout
+    bundle.unlink()
+    done = heapscope("bundle", "--proguard-map", files / "none.txt", files / "in.pftrace", bundle)
+    assert done.returncode == 1 and "none.txt" in done.stderr and not bundle.exists()
+    assert heapscope("bundle", "--proguard-map", "", files / "in.pftrace", bundle).returncode == 2

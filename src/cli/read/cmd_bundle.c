@@ -18,6 +18,7 @@
 #include "cli/cmd.h"
 #include "cli/message.h"
 #include "cli/output.h"
+#include "cli/read/name_maps.h"
 #include "cli/read/profile_file.h"
 #include "cli/read/symbol_append.h"
 #include "profile/read/load.h"
@@ -28,8 +29,8 @@
 
 struct bundle_args {
     const char *output;
-    struct hs_opt_list symbol_paths;
-    bool has_auto_paths, is_verbose, is_quiet;
+    struct hs_opt_list symbol_paths, maps;
+    bool has_auto_paths, has_auto_maps, is_verbose, is_quiet;
 };
 
 struct member {
@@ -42,6 +43,8 @@ struct bundle {
     struct hs_trace_input input;
     struct hs_symbol_append found;
     struct hs_buf symbols;
+    struct hs_map_list maps;
+    struct hs_buf original_names;
     int64_t time_s; /* of the trace */
 };
 
@@ -103,6 +106,7 @@ static int fill(void *ctx, struct hs_buf *out)
     const struct member members[] = {
         { HS_TAR_TRACE, bundle->input.file, bundle->input.file_bytes },
         { HS_TAR_SYMBOLS, bundle->symbols.data, bundle->symbols.bytes },
+        { HS_TAR_DEOBFUSCATED, bundle->original_names.data, bundle->original_names.bytes },
     };
     for (size_t i = 0; i < HS_COUNT_OF(members) && out->err == 0; i++) {
         if (members[i].bytes > 0) {
@@ -131,6 +135,24 @@ static int find_names(struct bundle *bundle, const char *path, const struct bund
     err = err ? err : hs_symbol_append_fill(&bundle->found, &bundle->symbols);
     hs_symbol_sources_deinit(&sources);
     return err;
+}
+
+/* The names of the maps, if any are given. Returns the exit status. */
+static int find_original_names(struct bundle *bundle, const char *path)
+{
+    struct hs_load_report report = { 0 };
+    struct hs_name_maps_written written;
+    struct hs_profile *profile = NULL;
+    if (bundle->maps.count == 0) {
+        return 0;
+    }
+    int err =
+        hs_profile_load_memory(bundle->input.file, bundle->input.file_bytes, &profile, &report);
+    int status =
+        err ? hs_profile_file_fail(path, err, &report)
+            : hs_name_maps_write(&bundle->maps, profile, false, &bundle->original_names, &written);
+    hs_profile_free(profile);
+    return status;
 }
 
 static void say_sources(const struct hs_symbol_append *found)
@@ -178,6 +200,10 @@ static int write_bundle(struct bundle *bundle, const char *path, const struct bu
         say_sources(&bundle->found);
     }
     hs_symbol_append_say_missing(&bundle->found);
+    int status = find_original_names(bundle, path);
+    if (status != 0) {
+        return status;
+    }
     err = hs_output_write(args->output, fill, bundle, &out_bytes);
     if (err == 0) {
         say_done(bundle, args, out_bytes);
@@ -192,18 +218,29 @@ static int64_t time_of(const char *path)
     return is_known ? (int64_t)st.st_mtime : (int64_t)time(NULL);
 }
 
-static int run_bundle(const char *path, const struct bundle_args *args)
+static int run_bundle(const struct hs_opts_spec *spec, const char *path,
+                      const struct bundle_args *args)
 {
-    struct bundle bundle = { .symbols = HS_BUF_INIT, .time_s = time_of(path) };
+    struct bundle bundle = { .symbols = HS_BUF_INIT,
+                             .original_names = HS_BUF_INIT,
+                             .time_s = time_of(path) };
     struct hs_load_report report = { 0 };
     hs_message_set_quiet(args->is_quiet);
+    int status = args->has_auto_maps ? hs_name_maps_of_environment(&bundle.maps) : 0;
+    status = status ? status : hs_name_maps_of_options(spec, &args->maps, &bundle.maps);
+    if (status != 0) {
+        hs_map_list_deinit(&bundle.maps);
+        return status;
+    }
     int err = hs_trace_input_open(&bundle.input, path);
     if (err != 0) {
         return hs_profile_file_fail(path, err, &report);
     }
-    int status = write_bundle(&bundle, path, args);
+    status = write_bundle(&bundle, path, args);
     hs_symbol_append_deinit(&bundle.found);
     hs_buf_deinit(&bundle.symbols);
+    hs_buf_deinit(&bundle.original_names);
+    hs_map_list_deinit(&bundle.maps);
     hs_trace_input_deinit(&bundle.input);
     return status;
 }
@@ -224,12 +261,12 @@ static int run_with(const struct hs_opts_spec *spec, const struct hs_opts_result
     if (strcmp(args->output, "-") == 0 && isatty(STDOUT_FILENO) == 1) {
         return hs_args_fail(spec, "a bundle is binary and would garble the terminal: use -o FILE");
     }
-    return run_bundle(result->operands[0], args);
+    return run_bundle(spec, result->operands[0], args);
 }
 
 int hs_cmd_bundle(int argc, char **argv)
 {
-    struct bundle_args args = { .has_auto_paths = true };
+    struct bundle_args args = { .has_auto_paths = true, .has_auto_maps = true };
     const struct hs_opt list[] = {
         HS_OPT_STRING('o', "output", "OUT", &args.output, "the tar file (-: standard output)"),
         HS_OPT_LIST(0, "symbol-paths", "LIST", &args.symbol_paths,
@@ -238,6 +275,11 @@ int hs_cmd_bundle(int argc, char **argv)
         HS_OPT_FLAG_OFF(0, "no-auto-symbol-paths", &args.has_auto_paths,
                         "look only in given folders: not at the modules' own paths, in\n"
                         "/usr/lib/debug, ~/.debug and $ANDROID_PRODUCT_OUT/symbols"),
+        HS_OPT_LIST(0, "proguard-map", "[PACKAGE=]PATH", &args.maps,
+                    "also write the original names of this map of R8 or ProGuard; may be given\n"
+                    "more than once"),
+        HS_OPT_FLAG_OFF(0, "no-auto-proguard-maps", &args.has_auto_maps,
+                        "leave out the maps that PERFETTO_PROGUARD_MAP names"),
         HS_OPT_FLAG('v', "verbose", &args.is_verbose,
                     "say for each module from which file its names come"),
         HS_OPT_FLAG('q', "quiet", &args.is_quiet, "print nothing but errors"),
@@ -259,5 +301,6 @@ int hs_cmd_bundle(int argc, char **argv)
         status = run_with(&spec, &result, &args);
     }
     hs_opt_list_deinit(&args.symbol_paths);
+    hs_opt_list_deinit(&args.maps);
     return status;
 }

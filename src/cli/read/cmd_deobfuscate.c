@@ -58,17 +58,7 @@ static int find_maps(const struct hs_opts_spec *spec, const struct deobfuscate_a
                      struct hs_map_list *maps)
 {
     int status = hs_name_maps_of_environment(maps);
-    for (size_t i = 0; i < args->maps.count && status == 0; i++) {
-        int err = hs_map_list_add(maps, args->maps.items[i]);
-        if (err == -EINVAL) {
-            return hs_args_fail(spec, "--proguard-map: '%s' is not [PACKAGE=]PATH",
-                                args->maps.items[i]);
-        }
-        if (err != 0) {
-            hs_message("%s", strerror(-err));
-            status = HS_EXIT_STATUS_FAILED;
-        }
-    }
+    status = status ? status : hs_name_maps_of_options(spec, &args->maps, maps);
     if (status == 0 && maps->count == 0) {
         return hs_args_fail(spec, "no PERFETTO_PROGUARD_MAP specified: set it to "
                                   "[PACKAGE=]FILE[:[PACKAGE=]FILE...], or give --proguard-map");

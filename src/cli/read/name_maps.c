@@ -60,6 +60,23 @@ static int read_names(const struct hs_map_list *maps, const struct hs_java_wante
     return status;
 }
 
+int hs_name_maps_of_options(const struct hs_opts_spec *spec, const struct hs_opt_list *given,
+                            struct hs_map_list *maps)
+{
+    for (size_t i = 0; i < given->count; i++) {
+        int err = hs_map_list_add(maps, given->items[i]);
+        if (err == -EINVAL) {
+            return hs_args_fail(spec, "--proguard-map: '%s' is not [PACKAGE=]PATH",
+                                given->items[i]);
+        }
+        if (err != 0) {
+            hs_message("%s", strerror(-err));
+            return HS_EXIT_STATUS_FAILED;
+        }
+    }
+    return 0;
+}
+
 void hs_name_maps_apply(struct hs_profile *profile)
 {
     struct hs_map_list maps = { 0 };

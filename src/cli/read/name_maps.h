@@ -4,7 +4,7 @@
  *
  *     struct hs_map_list maps = { 0 };
  *     int status = hs_name_maps_of_environment(&maps);       PERFETTO_PROGUARD_MAP
- *     ... hs_map_list_add(&maps, ...) for each option
+ *     hs_name_maps_of_options(&spec, &args.maps, &maps);     --proguard-map
  *     hs_name_maps_write(&maps, profile, false, &out, &written);
  *     hs_map_list_deinit(&maps);
  *
@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cli/args.h"
 #include "deobfuscate/map_list.h"
 #include "profile/model/profile.h"
 #include "util/buf.h"
@@ -24,6 +25,10 @@
 bool hs_name_maps_are_in_environment(void);
 /* Adds the maps of PERFETTO_PROGUARD_MAP, if there are any. */
 int hs_name_maps_of_environment(struct hs_map_list *maps);
+
+/* Adds the maps of the option --proguard-map. */
+int hs_name_maps_of_options(const struct hs_opts_spec *spec, const struct hs_opt_list *given,
+                            struct hs_map_list *maps);
 
 /* Gives the profile the names of the maps in the environment. A map that cannot be read is named in
  * a message; the profile then lacks its names. */
