@@ -98,7 +98,9 @@ static void write_stack(const struct hs_profile *p, uint32_t node, struct hs_buf
 
 static int compare_lines(const void *left, const void *right)
 {
-    return atoi(*(char *const *)left) - atoi(*(char *const *)right);
+    long left_bytes = strtol(*(char *const *)left, NULL, 10);
+    long right_bytes = strtol(*(char *const *)right, NULL, 10);
+    return (left_bytes > right_bytes) - (left_bytes < right_bytes);
 }
 
 /* The stacks of the dump, "bytes frame frame ...", by their bytes. */
