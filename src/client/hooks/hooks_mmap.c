@@ -22,6 +22,7 @@
 #include "client/hooks/hooks.h"
 #include "client/hooks/mapping.h"
 #include "client/host/memfd.h"
+#include "client/host/readable_pages.h"
 #include "client/host/real.h"
 
 #define ACCESS (PROT_READ | PROT_WRITE | PROT_EXEC)
@@ -87,6 +88,9 @@ static void *map(const struct mmap_args *args, const struct hs_regs *regs)
         hs_mapping_take((uint64_t)args->addr, args->len_bytes, &old);
     }
     void *ptr = real_mmap(args);
+    if (does_replace) {
+        hs_readable_note_closed();
+    }
     settle(&old, !has_failed(ptr));
     if (has_failed(ptr)) {
         return ptr;
@@ -140,12 +144,21 @@ HS_EXPORT void *hs_hook_mmap64(void *addr, size_t len_bytes, int prot, int flags
 
 /* --- munmap ----------------------------------------------------------------------------------- */
 
+/* Without any range of which something is known. */
+static HS_COLD int unmap_unknown(void *addr, size_t len_bytes)
+{
+    int err = hs_real.munmap(addr, len_bytes);
+    hs_readable_note_closed();
+    return err;
+}
+
 static HS_COLD int unmap(void *addr, size_t len_bytes, bool is_syscall)
 {
     struct hs_mapped_chain old = { 0 };
     hs_mapping_take((uint64_t)addr, len_bytes, &old);
     int err = is_syscall ? (int)hs_real.syscall(SYS_munmap, (long)addr, (long)len_bytes, 0, 0, 0, 0)
                          : hs_real.munmap(addr, len_bytes);
+    hs_readable_note_closed();
     settle(&old, err == 0);
     return err;
 }
@@ -154,7 +167,7 @@ int hs_hook_munmap(void *addr, size_t len_bytes) __asm__("munmap");
 
 HS_EXPORT int hs_hook_munmap(void *addr, size_t len_bytes)
 {
-    return hs_mapped_has_any() ? unmap(addr, len_bytes, false) : hs_real.munmap(addr, len_bytes);
+    return hs_mapped_has_any() ? unmap(addr, len_bytes, false) : unmap_unknown(addr, len_bytes);
 }
 
 /* --- mremap ----------------------------------------------------------------------------------- */
@@ -169,11 +182,14 @@ struct mremap_args {
 
 static void *real_mremap(const struct mremap_args *args)
 {
-    return args->is_syscall ? (void *)hs_real.syscall(SYS_mremap, (long)args->addr,
-                                                      (long)args->old_bytes, (long)args->new_bytes,
-                                                      args->flags, (long)args->new_addr, 0)
-                            : hs_real.mremap(args->addr, args->old_bytes, args->new_bytes,
-                                             args->flags, args->new_addr);
+    void *ptr =
+        args->is_syscall
+            ? (void *)hs_real.syscall(SYS_mremap, (long)args->addr, (long)args->old_bytes,
+                                      (long)args->new_bytes, args->flags, (long)args->new_addr, 0)
+            : hs_real.mremap(args->addr, args->old_bytes, args->new_bytes, args->flags,
+                             args->new_addr);
+    hs_readable_note_closed();
+    return ptr;
 }
 
 /* A mapping that becomes shorter where it is: only its end goes. */
@@ -257,6 +273,13 @@ void *hs_slow_mremap(void *addr, size_t old_bytes, size_t new_bytes, int flags, 
     return remap(&args, regs);
 }
 
+static HS_COLD void *remap_unknown(void *addr, size_t old_bytes, size_t new_bytes, int flags,
+                                   void *new_addr)
+{
+    const struct mremap_args args = { addr, old_bytes, new_bytes, flags, new_addr, false };
+    return real_mremap(&args);
+}
+
 /* Without MREMAP_FIXED the last argument is what happens to be in its register. */
 void *hs_hook_mremap(void *addr, size_t old_bytes, size_t new_bytes, int flags,
                      void *new_addr) __asm__("mremap");
@@ -265,29 +288,32 @@ HS_EXPORT void *hs_hook_mremap(void *addr, size_t old_bytes, size_t new_bytes, i
                                void *new_addr)
 {
     return hs_mapped_has_any() ? hs_entry_mremap(addr, old_bytes, new_bytes, flags, new_addr)
-                               : hs_real.mremap(addr, old_bytes, new_bytes, flags, new_addr);
+                               : remap_unknown(addr, old_bytes, new_bytes, flags, new_addr);
 }
 
 /* --- mprotect --------------------------------------------------------------------------------- */
+
+enum how { BY_NAME, BY_SYSCALL, WITH_KEY };
 
 struct protect_args {
     void *addr;
     size_t len_bytes;
     int prot, pkey;
-    enum { BY_NAME, BY_SYSCALL, WITH_KEY } how;
+    enum how how;
 };
 
 static int real_protect(const struct protect_args *args)
 {
-    switch (args->how) {
-    case BY_SYSCALL:
-        return (int)hs_real.syscall(SYS_mprotect, (long)args->addr, (long)args->len_bytes,
-                                    args->prot, 0, 0, 0);
-    case WITH_KEY:
-        return hs_real.pkey_mprotect(args->addr, args->len_bytes, args->prot, args->pkey);
-    default:
-        return hs_real.mprotect(args->addr, args->len_bytes, args->prot);
+    int err = args->how == BY_SYSCALL
+                  ? (int)hs_real.syscall(SYS_mprotect, (long)args->addr, (long)args->len_bytes,
+                                         args->prot, 0, 0, 0)
+              : args->how == WITH_KEY
+                  ? hs_real.pkey_mprotect(args->addr, args->len_bytes, args->prot, args->pkey)
+                  : hs_real.mprotect(args->addr, args->len_bytes, args->prot);
+    if (args->how == WITH_KEY || !(args->prot & PROT_READ)) {
+        hs_readable_note_closed();
     }
+    return err;
 }
 
 static int protect(const struct protect_args *args, const struct hs_regs *regs)
@@ -331,6 +357,12 @@ int hs_slow_pkey_mprotect(void *addr, size_t len_bytes, int prot, int pkey,
     return protect(&args, regs);
 }
 
+static HS_COLD int protect_unknown(void *addr, size_t len_bytes, int prot, int pkey, enum how how)
+{
+    const struct protect_args args = { addr, len_bytes, prot, pkey, how };
+    return real_protect(&args);
+}
+
 int hs_hook_mprotect(void *addr, size_t len_bytes, int prot) __asm__("mprotect");
 int hs_hook_pkey_mprotect(void *addr, size_t len_bytes, int prot,
                           int pkey) __asm__("pkey_mprotect");
@@ -338,13 +370,13 @@ int hs_hook_pkey_mprotect(void *addr, size_t len_bytes, int prot,
 HS_EXPORT int hs_hook_mprotect(void *addr, size_t len_bytes, int prot)
 {
     return hs_mapped_has_any() ? hs_entry_mprotect(addr, len_bytes, prot)
-                               : hs_real.mprotect(addr, len_bytes, prot);
+                               : protect_unknown(addr, len_bytes, prot, 0, BY_NAME);
 }
 
 HS_EXPORT int hs_hook_pkey_mprotect(void *addr, size_t len_bytes, int prot, int pkey)
 {
     return hs_mapped_has_any() ? hs_entry_pkey_mprotect(addr, len_bytes, prot, pkey)
-                               : hs_real.pkey_mprotect(addr, len_bytes, prot, pkey);
+                               : protect_unknown(addr, len_bytes, prot, pkey, WITH_KEY);
 }
 
 /* --- brk -------------------------------------------------------------------------------------- */
@@ -383,6 +415,7 @@ int hs_slow_brk(void *end, const struct hs_regs *regs)
     void *old = hs_real.sbrk(0);
     take_data((uint64_t)old, (uint64_t)end, &gone);
     int err = hs_real.brk(end);
+    hs_readable_note_closed();
     settle(&gone, err == 0);
     if (err == 0) {
         add_data((uint64_t)old, (uint64_t)end, regs);
@@ -398,6 +431,7 @@ void *hs_slow_sbrk(long change_bytes, const struct hs_regs *regs)
         take_data((uint64_t)before, (uint64_t)before + (uint64_t)change_bytes, &gone);
     }
     void *old = hs_real.sbrk(change_bytes);
+    hs_readable_note_closed();
     settle(&gone, !has_failed(old));
     if (!has_failed(old) && change_bytes > 0) {
         add_data((uint64_t)old, (uint64_t)old + (uint64_t)change_bytes, regs);

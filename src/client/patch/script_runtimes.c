@@ -7,6 +7,7 @@
 #include <sys/auxv.h>
 
 #include "client/host/linkmap.h"
+#include "client/host/readable_pages.h"
 
 /* Thread-local storage of a program lies this close below the thread pointer. */
 #define STATIC_TLS_BYTES (INT64_C(1) << 20)
@@ -106,8 +107,10 @@ static bool is_ruby(const struct object *object, struct hs_script_runtime *runti
                object->tls && thread_local_off(object, "ruby_current_ec", &context_off))) {
         return false;
     }
-    static struct hs_script_memory memory; /* too large for a stack; one thread is here */
-    hs_script_memory_init(&memory);
+    static struct hs_readable_pages pages; /* too large for a stack; one thread is here */
+    struct hs_script_memory memory;
+    hs_readable_pages_forget(&pages);
+    hs_script_memory_init(&memory, &pages);
     runtime->language = HS_LANGUAGE_RUBY;
     runtime->ruby.roots.symbols_va = hs_ruby_find_symbols(id2str_va, &memory);
     runtime->ruby.context_off =

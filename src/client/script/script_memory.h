@@ -2,9 +2,8 @@
  * Reading the memory of an interpreter that runs in this process.
  *
  * A sample may be taken while the interpreter changes its structures, and a table of offsets may be
- * wrong for an interpreter that was built otherwise. So no pointer is followed before the kernel
- * has said that its page can be read. What it said holds for some samples more, since asking takes
- * longer than all else: a page that a wrong pointer leads to was mapped a moment ago, then.
+ * wrong for an interpreter that was built otherwise. So a pointer is followed only to a page that
+ * can be read (client/host/readable_pages.h).
  *
  * Tests give `look` another meaning, and the readers an image of memory instead of memory.
  *
@@ -17,18 +16,16 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Pages that are remembered, each in its place by its number. A stack of twenty frames lies in
- * about ten. */
-#define HS_SCRIPT_PAGES 256U
+struct hs_readable_pages;
 
 struct hs_script_memory {
     /* Where `bytes` bytes at `va` can be read, now. NULL: nowhere. */
     const void *(*look)(struct hs_script_memory *memory, uint64_t va, uint32_t bytes);
-    uint64_t pages_va[HS_SCRIPT_PAGES]; /* that can be read; 0: none */
+    struct hs_readable_pages *pages; /* look's */
 };
 
 /* The memory of this process. */
-void hs_script_memory_init(struct hs_script_memory *memory);
+void hs_script_memory_init(struct hs_script_memory *memory, struct hs_readable_pages *pages);
 
 /* --- hot -------------------------------------------------------------------------------------- */
 

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "client/host/readable_pages.h"
 #include "fmt/region_layout.h"
 #include "rt/base.h"
 #include "unwind/replay.h"
@@ -53,13 +54,10 @@ struct hs_heap_countdown {
     uint8_t reserved[3];
 };
 
-#define HS_JAVA_PAGES_KEPT 32U
-
-/* Pages of a JVM's that a walk may read: see thread/java_frames.c. */
-struct hs_java_pages {
-    uint64_t walk_count; /* of the thread, when the kernel was asked */
-    bool is_careful;     /* this walk meets frames that are being made */
-    uint64_t page[HS_JAVA_PAGES_KEPT];
+/* The walk of a thread that meets Java frames: see thread/java_frames.c. */
+struct hs_java_walk {
+    uint64_t number; /* the thread's walk_count at its end */
+    bool is_careful; /* it meets frames that are being made */
 };
 
 /* The state of a thread. */
@@ -112,10 +110,12 @@ struct hs_thread {
     uint64_t last_left_bytes;              /* tls->left_bytes right after it */
     /* thread/python_stack.c's; NULL: none of its samples had frames of Python */
     struct hs_python_cache *python_cache;
-    struct hs_java_pages java_pages;
+    struct hs_java_walk java_walk;
     /* thread/script_stack.c's, for the frames of scripts of other interpreters */
     struct hs_script_cache *script_cache;
     struct hs_js_cache *js_cache; /* see js_frames.h; NULL: it has met no JavaScript */
+    /* Where the structures of interpreters and virtual machines were readable. */
+    struct hs_readable_pages pages;
 };
 
 _Static_assert(offsetof(struct hs_thread, replay) == 64 &&

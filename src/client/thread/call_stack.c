@@ -126,6 +126,7 @@ void hs_call_stack_clear(void)
     for (struct hs_thread *thread = hs_thread_first(); thread; thread = thread->next) {
         hs_thread_drop_replay(thread);
         hs_js_frames_forget(thread);
+        hs_readable_pages_forget(&thread->pages);
     }
     hs_python_stack_clear();
     hs_script_stack_clear();

@@ -4,6 +4,7 @@
 #include "client/thread/java_frames.h"
 
 #include "client/host/linkmap.h"
+#include "client/host/readable_pages.h"
 #include "client/tables/code_names.h"
 #include "client/tables/jvm_module.h"
 #include "client/tables/region.h"
@@ -17,8 +18,6 @@
 #include "rt/text.h"
 #include "unwind/reader.h"
 
-#define PAGE_BYTES UINT64_C(4096)
-
 /* What is known of the JVM. Written by one thread; others see it when code_low_va is not 0. */
 static struct {
     struct hs_hotspot_layout layout;
@@ -29,36 +28,6 @@ static struct {
 static uint64_t code_low_va; /* 0: not known */
 static uint64_t code_bytes;
 static bool is_looking; /* a thread is reading the structures */
-
-/* --- memory ----------------------------------------------------------------------------------- */
-
-static bool is_page_readable(struct hs_java_pages *pages, uint64_t page)
-{
-    uint64_t *kept = &pages->page[page % HS_JAVA_PAGES_KEPT];
-    if (*kept != page) {
-        if (!hs_sys_is_readable(page * PAGE_BYTES)) {
-            return false;
-        }
-        *kept = page;
-    }
-    return true;
-}
-
-/* Implements hs_hotspot_memory.read. Under AddressSanitizer, what is read may be anything. */
-__attribute__((no_sanitize("address"))) static bool read_own(void *ctx, uint64_t va,
-                                                             void *ret_bytes, size_t byte_count)
-{
-    if (va < PAGE_BYTES || va > UINT64_MAX / 2 || byte_count > UINT32_MAX) {
-        return false;
-    }
-    for (uint64_t page = va / PAGE_BYTES; page <= (va + byte_count - 1) / PAGE_BYTES; page++) {
-        if (!is_page_readable(ctx, page)) {
-            return false;
-        }
-    }
-    __builtin_memcpy(ret_bytes, (const void *)(uintptr_t)va, byte_count);
-    return true;
-}
 
 /* --- the JVM ---------------------------------------------------------------------------------- */
 
@@ -80,8 +49,9 @@ static void tell(void)
 /* Reads what the JVM exports. Called by one thread at a time. */
 static void look(void)
 {
-    struct hs_java_pages pages = { .page = { 0 } };
-    const struct hs_hotspot_memory memory = { .read = read_own, .ctx = &pages };
+    const struct hs_hotspot_memory memory = { .read = hs_readable_pages_copy,
+                                              .ctx = &hs_tls.self->pages };
+    hs_readable_pages_begin(&hs_tls.self->pages);
     if (!jvm.has_layout) {
         const struct link_map *map = hs_jvm_module_find();
         if (!map) {
@@ -139,7 +109,7 @@ bool hs_java_frames_has(uint64_t pc, bool *ret_is_new)
 /* What is read with, and what is written: one frame of a walk. */
 struct describer {
     struct hs_hotspot_memory memory; /* that asks the kernel */
-    struct hs_java_pages *pages;
+    struct hs_java_walk *walk;
     struct hs_vm_frame *frame;
     bool is_lasting; /* what is found out holds for this pc as long as its code is there */
 };
@@ -272,7 +242,7 @@ static bool find_known(struct describer *d, struct interpreted *in)
 {
     const struct hs_hotspot_memory memory = { .read = read_known };
     struct hs_java_entry entry;
-    if (d->frame->is_exact || d->frame->reader->walk->guessed_frame != 0 || d->pages->is_careful ||
+    if (d->frame->is_exact || d->frame->reader->walk->guessed_frame != 0 || d->walk->is_careful ||
         !hs_java_cache_find(in->bcp, in->method_va, &entry) || entry.id_count != 1 ||
         !read_method(&memory, in) ||
         hs_java_method_hash(&jvm.layout, &memory, &in->method) != entry.method) {
@@ -308,15 +278,23 @@ static bool describe_interpreted(struct describer *d)
     return true;
 }
 
-/* Begins with what the kernel said earlier in this walk of which pages can be read. */
-static struct hs_java_pages *pages_of_walk(struct hs_thread *thread)
+/* The walk that goes on: its first frame of Java begins it. */
+static struct hs_java_walk *walk_of(struct hs_thread *thread)
 {
-    struct hs_java_pages *pages = &thread->java_pages;
-    uint64_t walk_count = thread->block->walk_count + 1;
-    if (pages->walk_count != walk_count) {
-        *pages = (struct hs_java_pages){ .walk_count = walk_count };
+    struct hs_java_walk *walk = &thread->java_walk;
+    uint64_t number = thread->block->walk_count + 1;
+    if (walk->number != number) {
+        *walk = (struct hs_java_walk){ .number = number };
+        hs_readable_pages_begin(&thread->pages);
     }
-    return pages;
+    return walk;
+}
+
+/* The words of frames that are being made may lead anywhere: the kernel is asked again. */
+static void be_careful(struct hs_java_walk *walk)
+{
+    walk->is_careful = true;
+    hs_readable_pages_forget(&hs_tls.self->pages);
 }
 
 /* Describes the code at a pc, of which nothing is known yet. */
@@ -339,7 +317,7 @@ static bool describe_code(struct describer *d, struct hs_java_entry *entry)
     if (hs_text_is_same(blob.name, "DeoptimizationBlob") ||
         hs_text_is_same(blob.name, "UncommonTrapBlob")) {
         entry->step = HS_JAVA_STEP_MAKES_FRAMES;
-        d->pages->is_careful = true;
+        be_careful(d->walk);
     }
     frame->caller = frame->pc == jvm.heaps.call_stub_ret        ? HS_VM_FRAME_POINTER
                     : blob.frame_bytes != 0 && !frame->is_exact ? HS_VM_FIXED
@@ -378,11 +356,12 @@ static void use(const struct hs_java_entry *entry, struct hs_vm_frame *frame)
 
 bool hs_java_frames_describe(void *ctx, struct hs_vm_frame *frame)
 {
-    struct describer d = { .frame = frame, .pages = pages_of_walk(hs_tls.self) };
+    struct describer d = { .frame = frame, .walk = walk_of(hs_tls.self) };
     struct hs_java_entry entry;
     uint64_t code;
     (void)ctx;
-    d.memory = (struct hs_hotspot_memory){ .read = read_own, .ctx = d.pages };
+    d.memory =
+        (struct hs_hotspot_memory){ .read = hs_readable_pages_copy, .ctx = &hs_tls.self->pages };
     frame->id_count = 0;
     if (!hs_java_cache_identify(&jvm.layout, &jvm.heaps, frame->pc, &code)) {
         return false;
@@ -391,7 +370,9 @@ bool hs_java_frames_describe(void *ctx, struct hs_vm_frame *frame)
         if (entry.step == HS_JAVA_STEP_INTERPRETED) {
             return describe_interpreted(&d);
         }
-        d.pages->is_careful |= entry.step == HS_JAVA_STEP_MAKES_FRAMES;
+        if (entry.step == HS_JAVA_STEP_MAKES_FRAMES) {
+            be_careful(d.walk);
+        }
         use(&entry, frame);
         return true;
     }

@@ -7,7 +7,8 @@
  * without a file in a process that has libjvm.so. A frame is described at each walk anew: its code
  * and its method are in use, so nothing that is read can be another method's.
  *
- * Ensures   memory is read only where the kernel has just been asked whether it can be.
+ * Ensures   memory is read only where it can be: see client/host/readable_pages.h, and java_cache.h
+ *           for methods and code that are known.
  * Threads   any, inside the guard; the structures are looked for by one thread at a time.
  * Fails     a frame that cannot be described is walked as code without information. A JVM whose
  *           structures are not as they should be is not read, and the region says why.

@@ -4,8 +4,8 @@
 #include "client/thread/js_frames.h"
 
 #include "client/host/linkmap.h"
-#include "client/host/own_memory.h"
 #include "client/host/pages.h"
+#include "client/host/readable_pages.h"
 #include "client/tables/code_names.h"
 #include "client/tables/region.h"
 #include "client/tables/stacks.h"
@@ -36,7 +36,6 @@ struct seen {
 struct hs_js_cache {
     uint32_t serial; /* entries with another one are forgotten */
     uint64_t walk;   /* the number of the present one */
-    struct hs_own_pages pages;
     struct seen seen[SEEN_COUNT];
     struct hs_js_name name; /* room for the function that is read at this moment */
     struct known known[KNOWN_COUNT];
@@ -55,6 +54,7 @@ static struct hs_js_cache *cache_of(struct hs_thread *thread)
     if (!thread->js_cache) {
         struct hs_js_cache *cache = hs_pages_map_sparse(sizeof(*cache));
         if (cache) {
+            hs_readable_pages_begin(&thread->pages);
             cache->serial = 1;
             cache->walk = 1;
         }
@@ -66,7 +66,7 @@ static struct hs_js_cache *cache_of(struct hs_thread *thread)
 void hs_js_frames_begin_walk(struct hs_thread *thread)
 {
     if (hs_unlikely(thread->js_cache != NULL)) {
-        thread->js_cache->pages = (struct hs_own_pages){ { 0 } };
+        hs_readable_pages_begin(&thread->pages);
         thread->js_cache->walk++;
     }
 }
@@ -150,7 +150,7 @@ static bool name_frame(struct hs_stack_reader *reader, uint64_t sp, uint64_t bp,
     if (!cache || !hs_stack_read(reader, function_va, &function)) {
         return false;
     }
-    v8.memory = (struct hs_js_memory){ .read = hs_own_memory_read, .ctx = &cache->pages };
+    v8.memory = (struct hs_js_memory){ .read = hs_readable_pages_copy, .ctx = &hs_tls.self->pages };
     struct seen *seen = &cache->seen[hs_mix64(function) % SEEN_COUNT];
     if (seen->walk != cache->walk || seen->function != function) {
         *seen = (struct seen){ function, find(cache, &v8, context, function), cache->walk };
@@ -164,9 +164,10 @@ static bool name_frame(struct hs_stack_reader *reader, uint64_t sp, uint64_t bp,
 hs_name_frame_fn hs_js_frames_find_runtime(void)
 {
     const struct link_map *map = NULL;
-    struct hs_own_pages pages = { { 0 } };
     struct hs_v8_layout read;
-    const struct hs_js_memory memory = { .read = hs_own_memory_read, .ctx = &pages };
+    const struct hs_js_memory memory = { .read = hs_readable_pages_copy,
+                                         .ctx = &hs_tls.self->pages };
+    hs_readable_pages_begin(&hs_tls.self->pages);
     if (!hs_linkmap_search(NULL, NULL, "v8dbg_off_fp_function", &map) ||
         hs_v8_layout_read(&memory, find_symbol, (void *)(uintptr_t)map, &read) != HS_V8_READ) {
         if (map || hs_linkmap_search(NULL, NULL, "_ZN2v82V810GetVersionEv", NULL)) {

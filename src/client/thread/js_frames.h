@@ -5,8 +5,8 @@
  * and asks here for a name. The frame has the function's object; name, file and line are read from
  * V8's heap when a thread first meets the function, and copied to the region.
  *
- * Ensures   memory is read only where the kernel has just been asked whether it can be. A frame
- *           whose function does not check out keeps its address.
+ * Ensures   memory is read only where it can be: see client/host/readable_pages.h. A frame whose
+ *           function does not check out keeps its address.
  * Threads   any, inside the guard. Each has a cache of its own: a thread runs one isolate (heap of
  *           V8) in node, and only in an isolate are the numbers of functions unambiguous.
  * See       v8/js_function.h; docs/adr/0049-javascript-functions.md
@@ -23,7 +23,7 @@
  * NULL: there is no V8, or none that can be read. */
 hs_name_frame_fn hs_js_frames_find_runtime(void);
 
-/* A thread's walk begins: what it read before may be gone. */
+/* A thread's walk begins. */
 void hs_js_frames_begin_walk(struct hs_thread *thread);
 
 /* Forgets what a thread knows: for a new region, or a new owner of its state. */

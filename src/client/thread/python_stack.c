@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "client/host/pages.h"
+#include "client/host/readable_pages.h"
 #include "client/patch/python_interpreters.h"
 #include "client/tables/code_names.h"
 #include "client/tables/region.h"
@@ -48,45 +49,11 @@ void hs_python_stack_clear(void)
 
 /* --- reading memory --------------------------------------------------------------------------- */
 
-/* Pages that could be read. They are asked about again from time to time: a page may go. */
-#define PAGE_SHIFT  12U
-#define KNOWN_PAGES 1024U
-#define ASK_AFTER   65536U
-
-static uint64_t known_pages[KNOWN_PAGES];
-static uint32_t walk_count;
-
-static void forget_pages(void)
-{
-    for (unsigned i = 0; i < KNOWN_PAGES; i++) {
-        hs_store_relaxed(&known_pages[i], 0);
-    }
-}
-
-static HS_COLD bool ask(uint64_t page, uint64_t *known)
-{
-    bool is_readable = hs_sys_is_readable(page << PAGE_SHIFT);
-    if (is_readable) {
-        hs_store_relaxed(known, page);
-    }
-    return is_readable;
-}
-
 /* Implements hs_python_memory.at: this process's own memory. */
 static const uint8_t *memory_at(void *ctx, uint64_t va, uint32_t bytes)
 {
     (void)ctx;
-    uint64_t page = va >> PAGE_SHIFT, last;
-    if (va < 65536 || va >> 47 != 0 || bytes == 0) {
-        return NULL;
-    }
-    for (last = (va + bytes - 1) >> PAGE_SHIFT; page <= last; page++) {
-        uint64_t *known = &known_pages[page % KNOWN_PAGES];
-        if (hs_unlikely(hs_load_relaxed(known) != page) && !ask(page, known)) {
-            return NULL;
-        }
-    }
-    return (const uint8_t *)va;
+    return hs_readable_pages_at(&hs_tls.self->pages, va, bytes);
 }
 
 static const struct hs_python_memory own_memory = { .at = memory_at };
@@ -379,9 +346,7 @@ __attribute__((noinline)) uint32_t hs_python_stack_add(struct hs_thread *thread,
     if (is_off || !cache || is_refused() || !hs_python_interpreters_enter()) {
         return native_id;
     }
-    if (hs_add_relaxed(&walk_count, 1) % ASK_AFTER == ASK_AFTER - 1) {
-        forget_pages();
-    }
+    hs_readable_pages_begin(&thread->pages);
     for (uint32_t i = 0; i < hs_python_interpreters.known && id != HS_ID_NONE; i++) {
         id = add_one(cache, &hs_python_interpreters.list[i], id);
     }

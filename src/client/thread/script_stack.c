@@ -17,9 +17,6 @@
 #define LOOP_ENTRIES     512U
 #define FRAME_ENTRIES    1024U
 
-/* So many samples of a thread believe what the kernel said of a page. */
-#define PAGES_ASK_AFTER 64U
-
 /* What is known of a native stack: its run loops. */
 struct loop_entry {
     uint64_t key;     /* of the stack and the region; 0: unused */
@@ -37,8 +34,6 @@ struct hs_script_cache {
     struct stack_entry stacks[STACK_ENTRIES];
     struct loop_entry loops[LOOP_ENTRIES];
     struct stack_entry frames[FRAME_ENTRIES];
-    uint32_t read_count; /* of samples */
-    struct hs_script_memory memory;
     /* The frames that were read last, innermost first, and for each group of them the index of the
      * first frame behind it. */
     uint32_t frame_ids[HS_SCRIPT_FRAMES_MAX];
@@ -195,16 +190,17 @@ static void note_end(uint32_t language, enum hs_script_end end)
 }
 
 /* Reads the frames of the thread. False: there are none that can be used. */
-static bool read_frames(struct hs_script_cache *cache, const struct hs_script_runtime *runtime)
+static bool read_frames(struct hs_script_cache *cache, const struct hs_script_runtime *runtime,
+                        struct hs_readable_pages *pages)
 {
     const struct hs_script_sink sink = { .add = add_frame, .end_entry = end_group, .ctx = cache };
     cache->frame_count = cache->group_count = 0;
     cache->language = runtime->language;
     cache->is_full = false;
-    if (cache->read_count++ % PAGES_ASK_AFTER == 0) {
-        hs_script_memory_init(&cache->memory);
-    }
-    enum hs_script_end end = hs_script_runtime_read(runtime, &cache->memory, &sink);
+    struct hs_script_memory memory;
+    hs_script_memory_init(&memory, pages);
+    hs_readable_pages_begin(pages);
+    enum hs_script_end end = hs_script_runtime_read(runtime, &memory, &sink);
     cache->is_cut = end == HS_SCRIPT_CUT;
     if (cache->is_cut && cache->frame_count > 0) {
         cache->frame_ids[cache->frame_count - 1] = cut_marker();
@@ -349,7 +345,7 @@ static uint32_t add_runtime(struct hs_thread *thread, uint32_t native_id, uint32
     }
     const struct loop_entry *loops = loops_of(cache, native_id, runtime_count);
     if (loops->count == 0 || is_refused(hs_script_runtimes.list[loops->runtime].language) ||
-        !read_frames(cache, &hs_script_runtimes.list[loops->runtime])) {
+        !read_frames(cache, &hs_script_runtimes.list[loops->runtime], &thread->pages)) {
         return native_id;
     }
     uint64_t key = key_of(cache, native_id);

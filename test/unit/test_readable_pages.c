@@ -1,0 +1,155 @@
+/*
+ * Pages that are believed to be readable: what the kernel said counts for a number of walks, until
+ * the program closes memory, and no page is read that was not asked for.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/mman.h>
+
+#include <cmocka.h>
+
+#include "client/host/readable_pages.h"
+#include "rt/base.h"
+
+#define PAGE_BYTES 4096U
+
+static struct hs_readable_pages pages;
+
+/* Two pages, of which the second one cannot be read. */
+static uint8_t *map_two(void)
+{
+    uint8_t *va =
+        mmap(NULL, 2 * PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(va, MAP_FAILED);
+    va[PAGE_BYTES - 1] = 7;
+    assert_int_equal(mprotect(va + PAGE_BYTES, PAGE_BYTES, PROT_NONE), 0);
+    return va;
+}
+
+static bool is_believed(const uint8_t *va)
+{
+    return hs_readable_pages_at(&pages, (uint64_t)(uintptr_t)va, 1) != NULL;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    pages = (struct hs_readable_pages){ .era = 0 };
+    hs_readable_pages_begin(&pages);
+    return 0;
+}
+
+static void test_bounds(void **state)
+{
+    (void)state;
+    uint8_t *va = map_two(), bytes[16] = { 0 };
+    const uint64_t end = (uint64_t)(uintptr_t)va + PAGE_BYTES;
+    assert_ptr_equal(hs_readable_pages_at(&pages, end - 8, 8), (const void *)(uintptr_t)(end - 8));
+    assert_null(hs_readable_pages_at(&pages, end - 8, 9));
+    assert_null(hs_readable_pages_at(&pages, end, 1));
+    assert_true(hs_readable_pages_copy(&pages, end - 3, bytes, 3));
+    assert_int_equal(bytes[2], 7);
+    assert_true(hs_readable_pages_copy(&pages, end - 16, bytes, 16));
+    assert_int_equal(bytes[15], 7);
+    assert_false(hs_readable_pages_copy(&pages, end - 8, bytes, 16));
+    munmap(va, 2 * PAGE_BYTES);
+}
+
+static void test_impossible_addresses(void **state)
+{
+    (void)state;
+    static const uint64_t none[] = {
+        0, 8, PAGE_BYTES - 1, UINT64_C(1) << 47, UINT64_MAX / 2, UINT64_MAX - 4, UINT64_MAX,
+    };
+    for (unsigned i = 0; i < HS_COUNT_OF(none); i++) {
+        assert_null(hs_readable_pages_at(&pages, none[i], 8));
+    }
+    assert_null(hs_readable_pages_at(&pages, (UINT64_C(1) << 47) - 4, 8));
+    assert_null(hs_readable_pages_at(&pages, (uint64_t)(uintptr_t)&pages, 0));
+    assert_null(hs_readable_pages_at(&pages, (uint64_t)(uintptr_t)&pages, SIZE_MAX));
+}
+
+/* The answer outlives the page by so many walks at most. */
+static void test_walks(void **state)
+{
+    (void)state;
+    uint8_t *va = map_two();
+    assert_true(is_believed(va));
+    assert_int_equal(munmap(va, 2 * PAGE_BYTES), 0);
+    for (unsigned i = 1; i < HS_READABLE_WALKS; i++) {
+        hs_readable_pages_begin(&pages);
+        assert_true(is_believed(va));
+    }
+    hs_readable_pages_begin(&pages);
+    assert_false(is_believed(va));
+}
+
+static void test_closed(void **state)
+{
+    (void)state;
+    uint8_t *va = map_two();
+    assert_true(is_believed(va));
+    assert_int_equal(munmap(va, 2 * PAGE_BYTES), 0);
+    hs_readable_note_closed();
+    hs_readable_pages_begin(&pages);
+    assert_false(is_believed(va));
+}
+
+/* A page that could not be read is asked about again. */
+static void test_opened(void **state)
+{
+    (void)state;
+    uint8_t *va = map_two();
+    assert_false(is_believed(va + PAGE_BYTES));
+    assert_int_equal(mprotect(va + PAGE_BYTES, PAGE_BYTES, PROT_READ), 0);
+    assert_true(is_believed(va + PAGE_BYTES));
+    munmap(va, 2 * PAGE_BYTES);
+}
+
+/* The number of an era comes again after a long time: pages of the first one are not found. */
+static void test_last_era(void **state)
+{
+    (void)state;
+    uint8_t *va = map_two();
+    assert_true(is_believed(va));
+    assert_int_equal(munmap(va, 2 * PAGE_BYTES), 0);
+    const uint64_t first = pages.era;
+    pages.era = (UINT64_C(1) << 29) - 1; /* 35 bits are the page's */
+    hs_readable_pages_forget(&pages);
+    assert_int_equal(pages.era, 0);
+    pages.era = first;
+    assert_false(is_believed(va));
+}
+
+/* Two pages that share a place do not count as one another. */
+static void test_shared_place(void **state)
+{
+    (void)state;
+    const size_t bytes = (size_t)4 * HS_READABLE_PAGES * PAGE_BYTES;
+    uint8_t *va = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    assert_ptr_not_equal(va, MAP_FAILED);
+    for (size_t at = 0; at < bytes; at += (size_t)2 * PAGE_BYTES) {
+        assert_int_equal(mprotect(va + at, PAGE_BYTES, PROT_READ), 0);
+    }
+    for (unsigned turn = 0; turn < 2; turn++) {
+        for (size_t at = 0; at < bytes; at += PAGE_BYTES) {
+            assert_int_equal(is_believed(va + at), at / PAGE_BYTES % 2 == 0);
+        }
+    }
+    munmap(va, bytes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_bounds, set_up),
+        cmocka_unit_test_setup(test_impossible_addresses, set_up),
+        cmocka_unit_test_setup(test_walks, set_up),
+        cmocka_unit_test_setup(test_closed, set_up),
+        cmocka_unit_test_setup(test_opened, set_up),
+        cmocka_unit_test_setup(test_last_era, set_up),
+        cmocka_unit_test_setup(test_shared_place, set_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
