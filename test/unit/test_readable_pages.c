@@ -122,7 +122,29 @@ static void test_last_era(void **state)
     assert_false(is_believed(va));
 }
 
-/* Two pages that share a place do not count as one another. */
+/* Heaps consist of large units, and objects often lie near their beginning: the pages of one stack
+ * do not push each other out. */
+static void test_pages_of_a_stack(void **state)
+{
+    (void)state;
+    static const size_t strides[] = { 1, 3, 64, 65, 512, 1024 };
+    for (unsigned s = 0; s < HS_COUNT_OF(strides); s++) {
+        const size_t bytes = (size_t)64 * strides[s] * PAGE_BYTES;
+        uint8_t *va =
+            mmap(NULL, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        assert_ptr_not_equal(va, MAP_FAILED);
+        hs_readable_pages_forget(&pages);
+        for (size_t i = 0; i < 64; i++) {
+            assert_true(is_believed(va + i * strides[s] * PAGE_BYTES));
+        }
+        assert_int_equal(munmap(va, bytes), 0);
+        for (size_t i = 0; i < 64; i++) {
+            assert_true(is_believed(va + i * strides[s] * PAGE_BYTES));
+        }
+    }
+}
+
+/* Pages that share a place do not count as one another. */
 static void test_shared_place(void **state)
 {
     (void)state;
@@ -149,6 +171,7 @@ int main(void)
         cmocka_unit_test_setup(test_closed, set_up),
         cmocka_unit_test_setup(test_opened, set_up),
         cmocka_unit_test_setup(test_last_era, set_up),
+        cmocka_unit_test_setup(test_pages_of_a_stack, set_up),
         cmocka_unit_test_setup(test_shared_place, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

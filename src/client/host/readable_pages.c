@@ -35,19 +35,28 @@ void hs_readable_pages_begin(struct hs_readable_pages *pages)
     pages->walk_count++;
 }
 
-static HS_COLD bool ask(uint64_t page, uint64_t *place, uint64_t entry)
+/* The group of a page. */
+static inline uint64_t *group_of(struct hs_readable_pages *pages, uint64_t page)
 {
-    bool is_readable = hs_sys_is_readable(page << PAGE_SHIFT);
-    if (is_readable) {
-        *place = entry;
-    }
-    return is_readable;
+    uint64_t hash = page * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+    return &pages->page[hash % (HS_READABLE_PAGES / HS_READABLE_WAYS) * HS_READABLE_WAYS];
 }
 
-/* Objects often lie near the beginning of larger units, so the low bits are not enough. */
-static inline uint64_t *place_of(struct hs_readable_pages *pages, uint64_t page)
+/* The page is not the first one of its group. If it can be read, it is afterwards. */
+static HS_COLD bool search(uint64_t *group, uint64_t page, uint64_t entry)
 {
-    return &pages->page[(page ^ page >> 6 ^ page >> 12) % HS_READABLE_PAGES];
+    unsigned way = 1;
+    while (way < HS_READABLE_WAYS && group[way] != entry) {
+        way++;
+    }
+    if (way == HS_READABLE_WAYS && !hs_sys_is_readable(page << PAGE_SHIFT)) {
+        return false;
+    }
+    for (way = way < HS_READABLE_WAYS ? way : HS_READABLE_WAYS - 1; way > 0; way--) {
+        group[way] = group[way - 1];
+    }
+    group[0] = entry;
+    return true;
 }
 
 static inline bool are_readable(struct hs_readable_pages *pages, uint64_t va, size_t byte_count)
@@ -60,8 +69,8 @@ static inline bool are_readable(struct hs_readable_pages *pages, uint64_t va, si
         return false;
     }
     for (; page <= last; page++) {
-        uint64_t *place = place_of(pages, page), entry = page << ERA_BITS | pages->era;
-        if (hs_unlikely(*place != entry) && !ask(page, place, entry)) {
+        uint64_t *group = group_of(pages, page), entry = page << ERA_BITS | pages->era;
+        if (hs_unlikely(group[0] != entry) && !search(group, page, entry)) {
             return false;
         }
     }

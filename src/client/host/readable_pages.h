@@ -34,8 +34,11 @@
 
 /* Walks for which the kernel's answer counts. */
 #define HS_READABLE_WALKS 256U
-/* Pages in a set, each in the place of its number. A stack of twenty frames lies in about ten. */
+/* Pages in a set. A stack of twenty frames lies in about ten. The number of a page selects a group
+ * of HS_READABLE_WAYS, in which the page that was asked for last is the first: two pages of one
+ * stack that replaced each other would be asked about at each frame. */
 #define HS_READABLE_PAGES 512U
+#define HS_READABLE_WAYS  4U
 
 struct hs_readable_pages {
     uint64_t page[HS_READABLE_PAGES]; /* the page's number and the set's era; 0: none */
