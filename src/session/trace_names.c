@@ -34,6 +34,7 @@ int hs_trace_names_append(struct hs_trace_writer *writer, struct hs_symbol_wante
         *ret_is_interrupted |= tables[i].reason == HS_SYMBOL_REASON_INTERRUPTED;
     }
     r = hs_symbol_packets_write(writer, requests, tables, count);
+    r = r < 0 ? r : hs_symbol_packets_write_nameless(writer, requests, tables, count);
     hs_symbol_tables_free(tables, count);
     return r;
 }

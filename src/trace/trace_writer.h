@@ -148,5 +148,22 @@ int hs_trace_writer_flush(struct hs_trace_writer *writer, struct hs_trace_place 
 int hs_trace_writer_module_symbols(struct hs_trace_writer *writer,
                                    const struct hs_trace_module_symbols *symbols);
 
+/* A module of which addresses have no name after they were looked up. */
+struct hs_trace_nameless {
+    const char *path; /* as in hs_trace_module_symbols */
+    const uint8_t *build_id;
+    uint8_t build_id_bytes;
+    uint32_t reason;         /* enum hs_symbol_reason of symbol/symbol_table.h */
+    const char *detail;      /* the file that the reason is about; "": none */
+    uint32_t address_count;  /* that were looked up */
+    uint32_t nameless_count; /* of these, without a name */
+};
+
+/* Says that names were looked up in so many modules. Call this once, at the end, and then
+ * hs_trace_writer_nameless() for each module that lacks names. */
+int hs_trace_writer_names_end(struct hs_trace_writer *writer, uint32_t module_count);
+int hs_trace_writer_nameless(struct hs_trace_writer *writer,
+                             const struct hs_trace_nameless *module);
+
 /* Passes all buffered bytes to the sink. Returns the first error of all calls. */
 int hs_trace_writer_finish(struct hs_trace_writer *writer);

@@ -2,7 +2,8 @@
  * ModuleSymbols packets: names for the code addresses of one module.
  *
  * These packets stand alone, so they can be written at any time and appended to any trace. A module
- * with many addresses is split over several packets, which readers combine.
+ * with many addresses is split over several packets, which readers combine. HsNames packets say at
+ * the end of a recording which modules lack names.
  *
  * See       trace_writer.h
  */
@@ -109,5 +110,51 @@ int hs_trace_writer_module_symbols(struct hs_trace_writer *writer,
 out:
     free(name);
     free(packet);
+    return writer->err;
+}
+
+static void write_names(struct hs_trace_writer *writer, Hs__Pb__HsNames *names)
+{
+    Hs__Pb__HeapscopePacket heapscope = HS__PB__HEAPSCOPE_PACKET__INIT;
+    Hs__Pb__TracePacket packet = HS__PB__TRACE_PACKET__INIT;
+    heapscope.names = names;
+    packet.heapscope = &heapscope;
+    packet.has_trusted_packet_sequence_id = true;
+    packet.trusted_packet_sequence_id = writer->sequence_id;
+    hs_writer_packet(writer, &packet);
+}
+
+int hs_trace_writer_names_end(struct hs_trace_writer *writer, uint32_t module_count)
+{
+    Hs__Pb__HsNames names = HS__PB__HS_NAMES__INIT;
+    names.has_module_count = true;
+    names.module_count = module_count;
+    if (writer->err == 0) {
+        write_names(writer, &names);
+    }
+    return writer->err;
+}
+
+int hs_trace_writer_nameless(struct hs_trace_writer *writer, const struct hs_trace_nameless *module)
+{
+    if (writer->err != 0) {
+        return writer->err;
+    }
+    Hs__Pb__HsNames names = HS__PB__HS_NAMES__INIT;
+    names.path = hs_mapping_name(module->path);
+    if (!names.path) {
+        hs_writer_fail(writer, -ENOMEM);
+        return writer->err;
+    }
+    names.has_build_id = module->build_id && module->build_id_bytes > 0;
+    names.build_id.data = (uint8_t *)(uintptr_t)module->build_id;
+    names.build_id.len = names.has_build_id ? module->build_id_bytes : 0;
+    names.has_reason = names.has_address_count = names.has_nameless_count = true;
+    names.reason = module->reason;
+    names.address_count = module->address_count;
+    names.nameless_count = module->nameless_count;
+    names.detail = module->detail[0] != '\0' ? (char *)(uintptr_t)module->detail : NULL;
+    write_names(writer, &names);
+    free(names.path);
     return writer->err;
 }

@@ -36,6 +36,8 @@ struct hs_builder *hs_builder_free(struct hs_builder *builder)
         hs_intern_deinit(&builder->scopes);
         hs_intern_deinit(&builder->symbols);
         hs_intern_deinit(&builder->symbol_modules);
+        hs_intern_deinit(&builder->nameless_ids);
+        free(builder->nameless);
         free(builder->symbol_lines);
         hs_profile_free(builder->p);
         free(builder);
@@ -275,6 +277,18 @@ void hs_builder_symbol(struct hs_builder *builder, uint32_t path, const uint8_t 
         own = &builder->symbol_lines[id];
         own->line_first = append_lines(builder, lines, line_count);
         own->line_count = builder->err == 0 ? line_count : 0;
+    }
+}
+
+void hs_builder_nameless(struct hs_builder *builder, uint32_t path, const uint8_t *build_id,
+                         size_t build_id_bytes, uint8_t reason, uint32_t detail)
+{
+    uint32_t id;
+    build_id_bytes = build_id_bytes <= HS_BUILD_ID_MAX ? build_id_bytes : HS_BUILD_ID_MAX;
+    put(builder, &builder->nameless_ids, hs_builder_module_key(path, build_id, build_id_bytes),
+        &builder->nameless, &builder->nameless_capacity, sizeof(builder->nameless[0]), &id);
+    if (builder->err == 0) {
+        builder->nameless[id] = (struct nameless){ .detail = detail, .reason = reason };
     }
 }
 

@@ -79,6 +79,11 @@ void hs_builder_symbol(struct hs_builder *builder, uint32_t path, const uint8_t 
                        size_t build_id_bytes, uint64_t rel_pc, const struct hs_profile_line *lines,
                        uint32_t line_count);
 
+/* Says why addresses of a module had no name when the recording ended: `reason` and `detail` as in
+ * hs_profile_module. What was said last counts. */
+void hs_builder_nameless(struct hs_builder *builder, uint32_t path, const uint8_t *build_id,
+                         size_t build_id_bytes, uint8_t reason, uint32_t detail);
+
 /* Appends a process and returns its index. The builder sets dump_count and last_dump. */
 uint32_t hs_builder_process(struct hs_builder *builder, const struct hs_profile_process *process);
 /*

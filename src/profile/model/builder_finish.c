@@ -41,6 +41,23 @@ static void apply_symbols(struct hs_builder *builder)
     }
 }
 
+/* Gives modules the reason why addresses of them have no name. */
+static void apply_nameless(struct hs_builder *builder)
+{
+    struct hs_profile *p = builder->p;
+    uint32_t id;
+    for (uint32_t i = 0; builder->nameless_ids.count > 0 && i < p->module_count; i++) {
+        struct hs_profile_module *module = &p->modules[i];
+        if (hs_intern_find(
+                &builder->nameless_ids,
+                hs_builder_module_key(module->path, module->build_id, module->build_id_bytes),
+                &id)) {
+            module->nameless_reason = builder->nameless[id].reason;
+            module->nameless_detail = builder->nameless[id].detail;
+        }
+    }
+}
+
 int hs_builder_finish(struct hs_builder *builder, struct hs_profile **ret_profile)
 {
     if (builder->err != 0) {
@@ -48,6 +65,7 @@ int hs_builder_finish(struct hs_builder *builder, struct hs_profile **ret_profil
     }
     HS_ASSERT_SLOW(hs_builder_is_valid(builder));
     apply_symbols(builder);
+    apply_nameless(builder);
     hs_builder_tidy_places(builder);
     builder->err = hs_profile_leave_out_profiler(builder->p);
     int err = builder->err == 0 ? hs_profile_count_cut_stacks(builder) : 0;

@@ -49,6 +49,10 @@ struct hs_profile_module {
     uint64_t start_va, end_va, bias_va; /* as mapped in the (first) process; 0 unknown */
     uint64_t exec_off;                  /* file offset of the executable mapping */
     bool is_symbolized;                 /* names have been looked up, found or not */
+    /* enum hs_symbol_reason: why addresses of it had no name when the recording ended; 0: they had
+     * names, or it is unknown */
+    uint8_t nameless_reason;
+    uint32_t nameless_detail; /* string id: the file that the reason is about; "" none */
 };
 
 /* The address at which a module was mapped in one process, as last seen. */

@@ -100,3 +100,29 @@ int hs_symbol_packets_write(struct hs_trace_writer *writer,
     }
     return err;
 }
+
+int hs_symbol_packets_write_nameless(struct hs_trace_writer *writer,
+                                     const struct hs_symbol_request *requests,
+                                     const struct hs_symbol_table *tables, size_t count)
+{
+    int err = hs_trace_writer_names_end(writer, (uint32_t)count);
+    for (size_t i = 0; i < count && err == 0; i++) {
+        const struct hs_symbol_table *table = &tables[i];
+        if (table->named_count >= table->span_count && table->reason == HS_SYMBOL_REASON_NONE) {
+            continue;
+        }
+        const struct hs_trace_nameless nameless = {
+            .path = requests[i].path,
+            .build_id = requests[i].build_id,
+            .build_id_bytes = (uint8_t)requests[i].build_id_bytes,
+            /* Names were found, but not for all addresses. */
+            .reason = table->reason == HS_SYMBOL_REASON_NONE ? HS_SYMBOL_REASON_NO_SYMBOLS
+                                                             : table->reason,
+            .detail = hs_symbol_string(table, table->detail_off),
+            .address_count = table->span_count,
+            .nameless_count = table->span_count - table->named_count,
+        };
+        err = hs_trace_writer_nameless(writer, &nameless);
+    }
+    return err;
+}

@@ -42,6 +42,14 @@ int hs_symbol_packets_add_snapshot(struct hs_symbol_wanted *wanted, const struct
                                    const struct hs_skipped_files *skipped,
                                    const struct hs_symbol_named *named);
 
+/*
+ * Writes at the end of a recording that names were looked up, and for each module of which
+ * addresses have no name, why. 0 or an error of the writer.
+ */
+int hs_symbol_packets_write_nameless(struct hs_trace_writer *writer,
+                                     const struct hs_symbol_request *requests,
+                                     const struct hs_symbol_table *tables, size_t count);
+
 /* Writes one packet for each module that has any names. 0 or an error of the writer. */
 int hs_symbol_packets_write(struct hs_trace_writer *writer,
                             const struct hs_symbol_request *requests,

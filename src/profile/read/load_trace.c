@@ -11,6 +11,7 @@
 #include "profile/read/load_foreign.h"
 #include "profile/read/load_state.h"
 #include "rt/text.h"
+#include "symbol/symbol_table.h"
 #include "trace/mapping_path.h"
 #include "trace/trace_input.h"
 #include "util/buf.h"
@@ -148,6 +149,16 @@ static void on_symbols(struct hs_load *load, const Hs__Pb__ModuleSymbols *symbol
     }
 }
 
+static void on_names(struct hs_load *load, const Hs__Pb__HsNames *names)
+{
+    if (names->path && names->reason < HS_SYMBOL_REASON_N) {
+        uint32_t path = hs_builder_string(load->builder, hs_mapping_shown(names->path));
+        uint32_t detail = hs_builder_string(load->builder, names->detail ? names->detail : "");
+        hs_builder_nameless(load->builder, path, names->build_id.data, names->build_id.len,
+                            (uint8_t)names->reason, detail);
+    }
+}
+
 static void on_packet(struct hs_load *load, const struct hs_trace_decoder *decoder,
                       const Hs__Pb__TracePacket *packet, struct hs_trace_state *state)
 {
@@ -161,6 +172,9 @@ static void on_packet(struct hs_load *load, const struct hs_trace_decoder *decod
     }
     if (packet->module_symbols) {
         on_symbols(load, packet->module_symbols);
+    }
+    if (packet->heapscope && packet->heapscope->names) {
+        on_names(load, packet->heapscope->names);
     }
     if (packet->deobfuscation_mapping || packet->packages_list) {
         hs_load_original_names(load, packet);

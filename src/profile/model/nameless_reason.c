@@ -1,0 +1,53 @@
+/*
+ * See nameless_reason.h.
+ */
+#include "profile/model/nameless_reason.h"
+
+#include "symbol/symbol_table.h"
+#include "util/buf.h"
+
+/* What the recording found. The reasons of code made at run time do not come here. */
+static void write_recorded(const struct hs_profile_module *module, const char *detail,
+                           struct hs_buf *buf)
+{
+    switch (module->nameless_reason) {
+    case HS_SYMBOL_REASON_NO_SYMBOLS:
+        hs_buf_str(buf, "no symbol that was found when they were recorded covers them, because "
+                        "the file is stripped");
+        break;
+    case HS_SYMBOL_REASON_FILE_MISSING:
+        hs_buf_str(buf, "when they were recorded, the file was not there any more");
+        break;
+    case HS_SYMBOL_REASON_BUILD_ID_DIFFERS:
+        hs_buf_str(buf, "when they were recorded, only a file of another build was there");
+        break;
+    default:
+        hs_buf_printf(buf, "when they were recorded: %s",
+                      hs_symbol_reason_text(module->nameless_reason));
+        break;
+    }
+    if (detail[0] != '\0' && module->nameless_reason != HS_SYMBOL_REASON_NO_SYMBOLS) {
+        hs_buf_printf(buf, " (%s)", detail);
+    }
+}
+
+void hs_nameless_write_reason(const struct hs_profile *profile,
+                              const struct hs_profile_module *module, struct hs_buf *buf)
+{
+    const char *id = hs_profile_string(profile, module->build_id_hex);
+    if (module->nameless_reason == HS_SYMBOL_REASON_NONE) {
+        hs_buf_str(buf, module->is_symbolized
+                            ? "no symbol that was found covers them, because the file is stripped: "
+                              "install its debug symbols before recording, or name their folder "
+                              "in PERFETTO_BINARY_PATH"
+                            : "no symbols were found: the file is stripped, or it is not here any "
+                              "more; name the folder of its debug symbols in "
+                              "PERFETTO_BINARY_PATH");
+        return;
+    }
+    write_recorded(module, hs_profile_string(profile, module->nameless_detail), buf);
+    hs_buf_str(buf, ". 'heapscope symbolize' adds the names where its debug symbols are");
+    if (id[0] != '\0') {
+        hs_buf_printf(buf, " (Build ID: %s)", id);
+    }
+}

@@ -1,0 +1,18 @@
+/*
+ * Says why functions of a module have no name, and what helps.
+ *
+ * Threads   pure functions.
+ */
+#pragma once
+
+#include "profile/model/profile.h"
+
+struct hs_buf;
+
+/*
+ * Writes it for a module of a file: a clause without a subject, "no symbol that was found covers
+ * them; ...". If the recording has looked names up, its reason counts, and not what a reader on
+ * another machine finds.
+ */
+void hs_nameless_write_reason(const struct hs_profile *profile,
+                              const struct hs_profile_module *module, struct hs_buf *buf);
