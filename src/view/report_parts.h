@@ -235,8 +235,8 @@ void hs_report_write_focus(struct hs_report *report);
 /* Writes which of the largest functions are folded code, and what to do about it; nothing if none
  * is. Sorts the rows. */
 void hs_report_write_folded(struct hs_report *report);
-/* Writes why large functions have no name, for each module once; nothing if all have one. Sorts the
- * rows. */
+/* Writes why large functions have no name, for each module and each runtime once; nothing if all
+ * have one. Sorts the rows. */
 void hs_report_write_nameless(struct hs_report *report);
 /* All functions that share the code of this function, "a | b"; NULL: no others are known. */
 const char *hs_report_folded(const struct hs_report *report, uint32_t function);

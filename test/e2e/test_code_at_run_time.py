@@ -213,3 +213,33 @@ def test_node(run, report, tmp_path, flag):
             path.unlink()
     text = json.dumps(report(done.file, "--top", "all", "--view", "alloc_objects"))
     assert re.search(r"JS:\S*keepOne ", text) and re.search(r"JS:\S*keepAll ", text)
+
+
+def said_of_code(heapscope, file):
+    text = " ".join(heapscope("report", "--view", "alloc_objects", file).stdout.split())
+    return re.findall(r"Code that .*? What helps: [^.]*\.", text)
+
+
+def test_report_says_what_names_code(record, compiler, heapscope, tmp_path):
+    """Once for the runtime, which is known by the name of the program."""
+    program = tmp_path / "nodejs"
+    shutil.copy(compiler, program)
+    recording = record(program)
+    recording.tell(f"code {A}", f"code {B}")
+    recording.end()
+    said = said_of_code(heapscope, recording.file)
+    assert len(said) == 1 and re.match(r"Code that node made at run time: stacks with 9[0-9.]+ % have", said[0]), said
+    assert said[0].endswith("start it with node --perf-basic-prof --interpreted-frames-native-stack.")
+
+
+def test_report_says_it_of_unknown_runtimes(record, compiler, heapscope):
+    recording = record(compiler)
+    recording.tell(f"map {A} named", f"code {A}")
+    recording.wait_for_a_dump()
+    recording.end()
+    assert said_of_code(heapscope, recording.file) == []
+    again = record(compiler)
+    again.tell(f"code {A}")
+    again.end()
+    said = said_of_code(heapscope, again.file)
+    assert len(said) == 1 and said[0].startswith("Code that the program made at run time") and "have its runtime write" in said[0], said

@@ -1,6 +1,7 @@
 """--short-names, --annotations, and why functions have no name."""
 
 import json
+import re
 import subprocess
 
 import pytest
@@ -55,3 +56,44 @@ def test_why_there_is_no_name(heapscope, tmp_path):
     subprocess.run(["gcc", "-O1", source, "-o", program], check=True)
     assert heapscope("run", "-q", "-o", trace, "--", program).returncode == 0
     assert "a program: no symbol" not in heapscope("report", trace).stdout
+
+
+STRIPPED = "#include <stdlib.h>\nvoid *p[100];\nint main(void) { for (int i = 0; i < 100; i++) p[i] = malloc(100000); return 0; }\n"
+
+
+def test_the_recording_says_why(heapscope, tmp_path):
+    """The program is gone when the file is read: what counts is what was found while it was there."""
+    source, program, trace = tmp_path / "a.c", tmp_path / "a program", tmp_path / "out.pftrace"
+    source.write_text(STRIPPED)
+    subprocess.run(["gcc", "-O1", "-s", "-Wl,--build-id=0x0123456789abcdef", source, "-o", program], check=True)
+    assert heapscope("run", "-q", "--no-compress", "-o", trace, "--", program).returncode == 0
+    program.rename(tmp_path / "another name")
+    done = heapscope("report", trace, env={"HOME": str(tmp_path / "elsewhere")})
+    said = " ".join(done.stdout.split())
+    assert said.count(" a program: no symbol that was found when they were recorded covers them") == 1, done.stdout
+    assert "'heapscope symbolize' adds" in said and "(Build ID: 0123456789abcdef)" in said, done.stdout
+    packets = trace_text.protoc("decode", trace.read_bytes()).decode()
+    names = re.findall(r"\n    names \{(.*?)\n    \}", packets, re.S)
+    assert "module_count" in names[0] and any("a program" in one and "reason: 3" in one for one in names), names
+
+
+def test_recorded_without_names(heapscope, tmp_path):
+    """Nothing was looked up, so the file gives no reason."""
+    source, program, trace = tmp_path / "a.c", tmp_path / "program", tmp_path / "out.pftrace"
+    source.write_text(STRIPPED)
+    subprocess.run(["gcc", "-O1", "-s", source, "-o", program], check=True)
+    assert heapscope("run", "-q", "--no-symbolize", "-o", trace, "--", program).returncode == 0
+    text = " ".join(heapscope("report", trace).stdout.split())
+    assert " program: no symbol" in text and "when they were recorded" not in text, text
+
+
+def test_reasons_of_the_recording(heapscope, tmp_path):
+    """Also reasons that this heapscope does not know, and modules that no stack has."""
+    path = tmp_path / "in.pftrace"
+    for reason, said in ((1, "not there any more"), (2, "another build was there (/x/liba.so)"), (8, "took too long"), (99, "no symbol that was found covers them, because")):
+        names = f'names {{ path: "/lib/liba.so" build_id: "\\x01\\xab" reason: {reason} detail: "/x/liba.so" address_count: 1 nameless_count: 1 }}'
+        text = CLOCKS + INTERNED.replace('function_name_id: 1', '') + profile(0, sample(1, 1000, 1))
+        text += "packet { trusted_packet_sequence_id: 77 heapscope { " + names + " } }"
+        path.write_bytes(trace_text.protoc("encode", text.encode()))
+        out = " ".join(heapscope("report", path).stdout.split())
+        assert said in out, out
