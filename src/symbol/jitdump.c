@@ -142,6 +142,17 @@ static bool is_of_v8(const char *name)
     return false;
 }
 
+/* V8 (in node 20) writes other bytes in place of a file's name, for code that is not optimized. The
+ * name of the code contains the file, so a place in another file is dropped. */
+static void check_file(struct found *found)
+{
+    if (found->file && !strstr(found->name, found->file)) {
+        free(found->file);
+        found->file = NULL;
+        found->line = 0;
+    }
+}
+
 /* Reads the body of a DEBUG_INFO. NULL: there is none, or it is too long. */
 static uint8_t *read_debug(const struct reader *reader, const struct extent *debug)
 {
@@ -186,6 +197,9 @@ static int name_code(struct reader *reader, const struct load *load, uint64_t st
         if (debug) {
             find_line(debug, load->debug.bytes, builder->pcs[i] - start_va + code_va + shift,
                       found);
+        }
+        if (shift != 0) {
+            check_file(found);
         }
     }
     free(debug);

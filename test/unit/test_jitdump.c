@@ -182,12 +182,16 @@ static void lines_belong_to_the_next_code(void **state)
     put_load(&dump, 110, 0x2000, 16, 1, "second");
     put_lines(&dump, 0x4000, 0x40, "a.js");
     put_load(&dump, 120, 0x4000, 16, 2, "JS:~third a.js:9:1");
+    put_lines(&dump, 0x6000, 0x40,
+              "\xdc\x8d.js"); /* as V8 writes it for code that is not optimized */
+    put_load(&dump, 125, 0x6000, 16, 3, "JS:^fourth a.js:9:1");
     put_move(&dump, 130, 0x1000, 0x5000, 0);
     expect_at(&dump, 0x1007, 0, "first", 10);
     expect_at(&dump, 0x1008, 0, "first", 20);
     expect_at(&dump, 0x2000, 0, "second", 0);
     expect_at(&dump, 0x4009, 0, "JS:~third a.js:9:1", 20);
     expect_at(&dump, 0x5009, 0, "first", 20);
+    expect_at(&dump, 0x6009, 0, "JS:^fourth a.js:9:1", 0);
 }
 
 static void broken_files(void **state)
