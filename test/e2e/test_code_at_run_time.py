@@ -206,7 +206,7 @@ def test_node(run, report, tmp_path, flag):
     """JavaScript functions by the list that node writes."""
     script = tmp_path / "keep.js"
     script.write_text(NODE)
-    done = run(["node", flag, "--interpreted-frames-native-stack", script], cwd=tmp_path)
+    done = run(["node", flag, "--interpreted-frames-native-stack", script], "--native-only", cwd=tmp_path)
     assert done.status == 0, done.stderr
     for path in pathlib.Path("/tmp").glob("perf-*.map"):
         if "keep.js" in path.read_text(errors="replace"):
