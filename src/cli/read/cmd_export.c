@@ -460,9 +460,7 @@ int hs_cmd_export(int argc, char **argv)
     };
     struct hs_opts_result result;
     int status = hs_args_parse(&spec, argc, argv, &result);
-    if (status == HS_ARGS_GO_ON) {
-        status = parse_and_export(&spec, result.operands[0], &args);
-    }
+    status = status == HS_ARGS_GO_ON ? parse_and_export(&spec, result.operands[0], &args) : status;
     hs_opt_list_deinit(&args.heaps);
     hs_filter_options_deinit(&args.filters);
     return status;
