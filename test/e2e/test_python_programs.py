@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from conftest import clean_env
 from resident import need_ptrace
-from test_python_objects import INTERPRETERS, LIBRARIES, MAKE, is_near, live
+from test_python_objects import INTERPRETERS, LIBRARIES, MAKE, is_near, live, lost
 from waiting import wait_until
 
 PYTHON = INTERPRETERS[0]
@@ -43,7 +43,7 @@ def test_fork(run, report, tmp_path):
     counts = [live(report(done.file, "--pid", pid))["python.obj"][1] for pid in pids]
     # Two objects for each: the dict and its table; small integers are there already.
     assert is_near(counts[0] - counts[1], 2 * 10000 + 10000, 0.1), counts
-    assert not done.report()["losses"]
+    assert not lost(done.report())
 
 
 MULTIPROCESSING = """
@@ -92,7 +92,7 @@ def test_threads(run, tmp_path, python):
     found_bytes = heaps["python.obj"][0] + heaps["libc.malloc"][0]
     assert 0.99 * size_bytes <= found_bytes, (heaps, size_bytes)
     assert heaps["python.obj"][1] < 4 * 1500 * 24  # three times as many were made
-    assert not done.report()["losses"]
+    assert not lost(done.report())
 
 
 SUBINTERPRETERS = """

@@ -9,7 +9,7 @@ import pytest
 from conftest import clean_env
 from preload import preloadable
 from resident import need_ptrace
-from test_python_objects import EACH, LIBRARIES, MAKE, is_near, live
+from test_python_objects import EACH, LIBRARIES, MAKE, is_near, live, lost
 from test_python_programs import SOME
 from waiting import wait_until
 
@@ -86,7 +86,7 @@ def test_content(run, tmp_path, python, mode):
     done = run([python, tmp_path / "program.py", 40000], "-i", MOVED, env=MODES[mode])
     assert done.status == 0 and done.stdout == plain.stdout, done
     found = done.report()
-    assert not found["losses"]
+    assert not lost(found)
     if "/3.6." not in python or MODES[mode].get("PYTHONMALLOC") != "debug":  # that is malloc there
         heap = next(heap for heap in found["heaps"] if heap["name"] == "python.obj")
         assert heap["alloc"]["bytes"] > 60 << 20 and heap["live"]["bytes"] < 10 << 20, heap
@@ -99,7 +99,7 @@ def test_other_mallocs(run, tmp_path, library):
     if "cannot be preloaded" in done.stderr:
         pytest.skip(f"{library} is not installed")
     assert done.status == 0 and done.stdout == ALLOCATIONS, done
-    assert not done.report()["losses"] and live(done.report())["python.obj"][0] < 10 << 20
+    assert not lost(done.report()) and live(done.report())["python.obj"][0] < 10 << 20
 
 
 COUNT = """
@@ -186,7 +186,7 @@ def test_raw_allocator_of_the_programs_own(run, target, tmp_path, python):
     done = run([python, tmp_path / "program.py", 40000, library], "-i", MOVED)
     assert done.status == 0 and done.stdout == ALL, done
     found = done.report()
-    assert not found["losses"] and live(found)["python.obj"][0] < 8 << 20
+    assert not lost(found) and live(found)["python.obj"][0] < 8 << 20
 
 
 NO_MEMORY = MAKE + """
@@ -207,8 +207,8 @@ def test_no_memory_for_samples(run, target, tmp_path):
     done = run(["/usr/bin/python3", tmp_path / "program.py", library], "-i", MOVED, env={"LD_PRELOAD": preloadable(library)})
     assert done.status == 0, done
     found = done.report()
-    lost = {loss["name"]: loss for loss in found["losses"]}
-    assert lost["unmoved_objects"]["bytes"] > 6 << 20, lost
+    losses = {loss["name"]: loss for loss in found["losses"]}
+    assert losses["unmoved_objects"]["bytes"] > 6 << 20, losses
     assert live(found)["python.obj"][0] < 4 << 20  # the strings are 6 MiB
 
 
@@ -256,7 +256,7 @@ def test_forked_child(run, report, tmp_path, python, frees):
     """It has its parent's objects, whatever the parent frees meanwhile, until it frees them itself."""
     (tmp_path / "program.py").write_text(FORK)
     done = run([python, tmp_path / "program.py", *["x"] * frees], "-i", MOVED)
-    assert done.status == 0 and not done.report()["losses"]
+    assert done.status == 0 and not lost(done.report())
     parent, child = sorted(done.report()["processes"], key=lambda process: process["pid"])
     of_parent, of_child = (live(report(done.file, "--pid", process["pid"]))["python.obj"][0] for process in (parent, child))
     # 4000 times what make() makes is 3 MiB, and the strings are 1 MiB.

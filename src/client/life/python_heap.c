@@ -136,12 +136,6 @@ static void note_unknown_scripts(void)
 void hs_python_heap_find(void)
 {
     hs_python_interpreters_find();
-    hs_script_runtimes_find();
-    for (uint32_t language = 0; language < HS_LANGUAGE_N; language++) {
-        if (hs_load_relaxed(&hs_script_runtimes.unknown) >> language & 1) {
-            hs_code_names_note_state(language, HS_SCRIPT_STATE_UNKNOWN);
-        }
-    }
     note_unknown();
     hs_script_runtimes_find();
     note_unknown_scripts();
