@@ -51,6 +51,7 @@ struct hs_target_state {
 struct hs_files_watch {
     uint64_t module_count; /* at the last look */
     uint64_t next_ns, period_ns;
+    uint64_t first_ns, look_ns; /* of the first look at all, and of the next one */
 };
 
 /* What the session that records a target keeps about it. The owner of the registry sets and uses

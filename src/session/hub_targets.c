@@ -21,6 +21,9 @@
 #define HS_MAPPINGS_FIRST_NS UINT64_C(2000000)
 #define HS_MAPPINGS_MAX_NS   UINT64_C(10000000000)
 #define HS_CHILD_IS_YOUNG_NS UINT64_C(50000000)
+/* Between two looks at the files of a process lies a quarter of the time since the first look, and
+ * this at most. */
+#define HS_FILES_LOOK_MAX_NS UINT64_C(1000000000)
 
 /* --- giving a target to a session ------------------------------------------------------------- */
 
@@ -76,6 +79,7 @@ enum hs_hub_answer hs_hub_give(struct hs_target *target, struct hs_session *sess
         hs_session_begin_recording(session, now_ns);
     }
     hs_hub_own(target, session);
+    hs_hub_hold_files(target, now_ns); /* it may end at any moment */
     return HS_HUB_RECORDED;
 }
 
@@ -118,8 +122,14 @@ void hs_hub_hold_files(struct hs_target *target, uint64_t now_ns)
 
 void hs_hub_look_at_process(struct hs_target *target, uint64_t now_ns)
 {
+    struct hs_files_watch *watch = &target->session.files;
     hs_target_look(target, now_ns);
-    hs_hub_hold_files(target, now_ns);
+    if (now_ns >= watch->look_ns) {
+        watch->first_ns = watch->first_ns ? watch->first_ns : now_ns;
+        uint64_t gap_ns = (now_ns - watch->first_ns) / 4;
+        watch->look_ns = now_ns + (gap_ns < HS_FILES_LOOK_MAX_NS ? gap_ns : HS_FILES_LOOK_MAX_NS);
+        hs_hub_hold_files(target, now_ns);
+    }
 }
 
 /* --- images that begin ------------------------------------------------------------------------ */

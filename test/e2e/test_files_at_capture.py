@@ -133,7 +133,7 @@ def test_daemon_whose_finalizer_has_the_file(by_the_daemon, tmp_path, what, buil
 @IDS
 def test_short_program_that_is_removed_before_the_recording_ends(run, report, tmp_path, build_id):
     path = build(tmp_path / "a program", "first", build_id)
-    done = run(["sh", "-c", 'echo | "$0" >/dev/null; rm "$0"; sleep 0', path], "-i", "1")
+    done = run(["sh", "-c", '{ sleep 0.1; echo; } | "$0" >/dev/null; rm "$0"; sleep 0', path], "-i", "1")
     assert done.status == 0 and not path.exists()
     assert "first" in functions(report, done.file)
 
