@@ -164,7 +164,7 @@ void hs_hub_dump(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns, 
     }
     uint64_t begin_ns = hs_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     if (!target->process.has_ended) {
-        hs_hub_hold_files(target, now_ns);
+        hs_hub_hold_files(target, true, now_ns);
         hs_sources_dump(session->sources, &target->session.source, target->process.pid, now_ns,
                         is_final);
     }

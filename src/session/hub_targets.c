@@ -21,7 +21,7 @@
 #define HS_MAPPINGS_FIRST_NS UINT64_C(2000000)
 #define HS_MAPPINGS_MAX_NS   UINT64_C(10000000000)
 #define HS_CHILD_IS_YOUNG_NS UINT64_C(50000000)
-/* Between two looks at the files of a process lies a quarter of the time since the first look, and
+/* Between two looks at the files of a process lies half of the time since the first look, and
  * this at most. */
 #define HS_FILES_LOOK_MAX_NS UINT64_C(1000000000)
 
@@ -79,7 +79,7 @@ enum hs_hub_answer hs_hub_give(struct hs_target *target, struct hs_session *sess
         hs_session_begin_recording(session, now_ns);
     }
     hs_hub_own(target, session);
-    hs_hub_hold_files(target, now_ns); /* it may end at any moment */
+    hs_hub_hold_files(target, false, now_ns); /* it may end at any moment */
     return HS_HUB_RECORDED;
 }
 
@@ -110,13 +110,13 @@ static bool is_young_child(const struct hs_target *target, uint64_t now_ns)
     return header->forked_from_pid != 0 && now_ns < header->start_mono_ns + HS_CHILD_IS_YOUNG_NS;
 }
 
-void hs_hub_hold_files(struct hs_target *target, uint64_t now_ns)
+void hs_hub_hold_files(struct hs_target *target, bool is_for_dump, uint64_t now_ns)
 {
     struct hs_session *session = target->session.owner;
     if (session->settings.is_symbolizing && !is_young_child(target, now_ns) &&
         hs_target_process_has_memory(&target->process) && !target->process.has_ended) {
         hs_target_files_look(&session->files, target->process.pid, target->process.uid,
-                             is_mapping_due(target, now_ns));
+                             is_mapping_due(target, now_ns) || is_for_dump);
     }
 }
 
@@ -126,9 +126,9 @@ void hs_hub_look_at_process(struct hs_target *target, uint64_t now_ns)
     hs_target_look(target, now_ns);
     if (now_ns >= watch->look_ns) {
         watch->first_ns = watch->first_ns ? watch->first_ns : now_ns;
-        uint64_t gap_ns = (now_ns - watch->first_ns) / 4;
+        uint64_t gap_ns = (now_ns - watch->first_ns) / 2;
         watch->look_ns = now_ns + (gap_ns < HS_FILES_LOOK_MAX_NS ? gap_ns : HS_FILES_LOOK_MAX_NS);
-        hs_hub_hold_files(target, now_ns);
+        hs_hub_hold_files(target, false, now_ns);
     }
 }
 

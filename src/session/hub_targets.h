@@ -93,7 +93,7 @@ void hs_hub_keep_killed(const struct hs_hub *hub, struct hs_target *target,
 
 /* Opens the files of the target's process that names come from and that are not open yet, if its
  * session looks names up: target_files.h. */
-void hs_hub_hold_files(struct hs_target *target, uint64_t now_ns);
+void hs_hub_hold_files(struct hs_target *target, bool is_for_dump, uint64_t now_ns);
 /* hs_target_look(), and hs_hub_hold_files(). */
 void hs_hub_look_at_process(struct hs_target *target, uint64_t now_ns);
 

@@ -23,7 +23,7 @@ SOURCE = r"""
 #include <time.h>
 #include <unistd.h>
 
-static char map_path[64], dump_path[64];
+static char map_path[64], dump_path[4096];
 
 static void make_and_call(unsigned long at)
 {
