@@ -11,6 +11,7 @@
 #include "client/tables/code_names.h"
 #include "client/tables/region.h"
 #include "client/tables/stacks.h"
+#include "client/thread/combined_stack.h"
 #include "rt/bits.h"
 #include "rt/sys.h"
 
@@ -18,22 +19,15 @@
 #define STACK_FRAMES_MAX   512U
 #define STACK_FRAMES_INNER 383U
 
-/* A found pair, or a found frame. */
-struct entry {
-    uint64_t key; /* 0: unused */
-    uint32_t id;
-};
-
-#define STACK_ENTRIES 1024U
-#define FRAME_ENTRIES 2048U
+#define STACK_ENTRIES      1024U
+#define FRAME_ENTRIES      2048U
 
 /* What a thread that runs Python has. */
 struct hs_python_cache {
-    struct entry stacks[STACK_ENTRIES];
-    struct entry frames[FRAME_ENTRIES];
+    struct hs_combined_entry stacks[STACK_ENTRIES];
+    struct hs_combined_entry frames[FRAME_ENTRIES];
     struct hs_python_walk walk;
     uint32_t frame_ids[HS_PYTHON_FRAMES_MAX]; /* of the walk's frames */
-    uint32_t group_ends[HS_PYTHON_FRAMES_MAX + 1];
     uint32_t ids[STACK_FRAMES_MAX];
     uint32_t count; /* of ids */
     struct hs_python_description words;
@@ -86,19 +80,10 @@ static struct hs_python_cache *cache_of(struct hs_thread *thread)
     return thread->python_cache;
 }
 
-static struct entry *entry_of(struct entry *entries, uint32_t count, uint64_t key)
+static struct hs_combined_entry *entry_of(struct hs_combined_entry *entries, uint32_t count,
+                                          uint64_t key)
 {
     return &entries[key % count];
-}
-
-/* A signal handler may leave by longjmp in between: an entry is never half of one pair. */
-static void keep(struct entry *entry, uint64_t key, uint32_t id)
-{
-    entry->key = 0;
-    hs_signal_fence();
-    entry->id = id;
-    hs_signal_fence();
-    entry->key = key;
 }
 
 /* The id of a frame of Python; HS_ID_NONE: it cannot be described, or there is no room. */
@@ -106,7 +91,7 @@ static uint32_t frame_id(struct hs_python_cache *cache, const struct hs_python_t
                          const struct hs_python_frame *frame)
 {
     uint64_t key = (frame->hash ^ hs_load_relaxed(&region_number)) | 1;
-    struct entry *entry = entry_of(cache->frames, FRAME_ENTRIES, key >> 1);
+    struct hs_combined_entry *entry = entry_of(cache->frames, FRAME_ENTRIES, key >> 1);
     struct hs_python_description *words = &cache->words;
     if (hs_likely(entry->key == key)) {
         return entry->id;
@@ -123,24 +108,19 @@ static uint32_t frame_id(struct hs_python_cache *cache, const struct hs_python_t
     };
     uint32_t id = hs_code_frame_intern(&name);
     if (id != HS_ID_NONE) {
-        keep(entry, key, id);
+        hs_combined_keep(entry, key, id);
     }
     return id;
 }
 
 /* --- putting a stack together ----------------------------------------------------------------- */
 
-static uint32_t cut_marker(void)
-{
-    return hs_frame_intern(HS_FRAME_PC_CUT, HS_MODULE_ID_MARKER, HS_FRAME_MARKER);
-}
-
 /* Adds a frame further out. If there is no room, a gap opens behind the innermost ones. */
 static void put(struct hs_python_cache *cache, uint32_t id)
 {
     if (cache->count == STACK_FRAMES_MAX) {
         uint32_t *ids = cache->ids;
-        ids[STACK_FRAMES_INNER] = cut_marker();
+        ids[STACK_FRAMES_INNER] = hs_combined_cut_marker();
         for (uint32_t i = STACK_FRAMES_INNER + 1; i + 1 < STACK_FRAMES_MAX; i++) {
             ids[i] = ids[i + 1];
         }
@@ -169,7 +149,7 @@ static uint32_t put_groups(struct hs_python_cache *cache, uint32_t at, uint32_t 
     const struct hs_python_walk *walk = &cache->walk;
     for (; at < walk->count && walk->frames[at].group < end_group; at++) {
         if (walk->cut_idx != 0 && at == walk->cut_idx) {
-            put(cache, cut_marker());
+            put(cache, hs_combined_cut_marker());
         }
         if (walk->frames[at].code_va != 0) {
             put(cache, cache->frame_ids[at]);
@@ -250,12 +230,8 @@ static HS_COLD uint32_t make(struct hs_python_cache *cache,
                              const struct hs_python_interpreter *python, uint32_t native_id)
 {
     const struct hs_python_walk *walk = &cache->walk;
-    const struct hs_stack_v1 *native = hs_region_stack(native_id);
-    const uint32_t *ids =
-        native && hs_region_at(HS_SECTION_FRAME_IDS,
-                               (uint64_t)native->frame_ids_idx + native->frame_count)
-            ? hs_region_at(HS_SECTION_FRAME_IDS, native->frame_ids_idx)
-            : NULL;
+    uint32_t count;
+    const uint32_t *ids = hs_combined_frames(native_id, &count);
     for (uint32_t i = 0; i < walk->count; i++) {
         const struct hs_python_frame *frame = &walk->frames[i];
         cache->frame_ids[i] = frame->code_va ? frame_id(cache, &python->types, frame) : 0;
@@ -263,16 +239,10 @@ static HS_COLD uint32_t make(struct hs_python_cache *cache,
             return native_id;
         }
     }
-    if (!ids || !combine(cache, python, ids, native->frame_count)) {
+    if (!ids || !combine(cache, python, ids, count)) {
         return native_id;
     }
-    const struct hs_stack_key key = {
-        .frame_ids = cache->ids,
-        .frame_count = cache->count,
-        .end = native->end,
-        .guessed_frame = native->guessed_frame,
-    };
-    return hs_stack_intern(&key);
+    return hs_combined_intern(native_id, cache->ids, cache->count);
 }
 
 /* --- samples ---------------------------------------------------------------------------------- */
@@ -327,13 +297,13 @@ static uint32_t add_one(struct hs_python_cache *cache, const struct hs_python_in
     uint64_t key =
         hs_hash_step(cache->walk.hash, (uint64_t)native_id << 32 | hs_load_relaxed(&region_number));
     key = hs_mix64(key) | 1;
-    struct entry *entry = entry_of(cache->stacks, STACK_ENTRIES, key >> 1);
+    struct hs_combined_entry *entry = entry_of(cache->stacks, STACK_ENTRIES, key >> 1);
     if (hs_likely(entry->key == key)) {
         return entry->id;
     }
     uint32_t id = make(cache, python, native_id);
     if (id != HS_ID_NONE) {
-        keep(entry, key, id);
+        hs_combined_keep(entry, key, id);
     }
     return id;
 }
@@ -342,8 +312,7 @@ __attribute__((noinline)) uint32_t hs_python_stack_add(struct hs_thread *thread,
 {
     struct hs_python_cache *cache = cache_of(thread);
     uint32_t id = native_id;
-    bool is_off = (hs_load_relaxed(&hs_control_page.control.flags) & HS_CONTROL_NATIVE_ONLY) != 0;
-    if (is_off || !cache || is_refused() || !hs_python_interpreters_enter()) {
+    if (!cache || is_refused() || !hs_python_interpreters_enter()) {
         return native_id;
     }
     hs_readable_pages_begin(&thread->pages);

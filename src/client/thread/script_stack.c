@@ -8,6 +8,7 @@
 #include "client/tables/code_names.h"
 #include "client/tables/region.h"
 #include "client/tables/stacks.h"
+#include "client/thread/combined_stack.h"
 #include "client/thread/python_stack.h"
 #include "rt/bits.h"
 
@@ -24,16 +25,11 @@ struct loop_entry {
     uint32_t count;   /* 0: none */
 };
 
-struct stack_entry {
-    uint64_t key; /* 0: unused */
-    uint32_t id;
-};
-
 /* What a thread has whose stacks have had run loops. */
 struct hs_script_cache {
-    struct stack_entry stacks[STACK_ENTRIES];
+    struct hs_combined_entry stacks[STACK_ENTRIES];
     struct loop_entry loops[LOOP_ENTRIES];
-    struct stack_entry frames[FRAME_ENTRIES];
+    struct hs_combined_entry frames[FRAME_ENTRIES];
     /* The frames that were read last, innermost first, and for each group of them the index of the
      * first frame behind it. */
     uint32_t frame_ids[HS_SCRIPT_FRAMES_MAX];
@@ -60,11 +56,6 @@ static struct hs_script_cache *cache_of(struct hs_thread *thread)
         thread->script_cache = hs_pages_map_sparse(sizeof(*thread->script_cache));
     }
     return thread->script_cache;
-}
-
-static uint32_t cut_marker(void)
-{
-    return hs_frame_intern(HS_FRAME_PC_CUT, HS_MODULE_ID_MARKER, HS_FRAME_MARKER);
 }
 
 /* --- frames ----------------------------------------------------------------------------------- */
@@ -110,16 +101,6 @@ static uint64_t key_of_frame(const struct hs_script_cache *cache,
     return hs_mix64(hash) | 1;
 }
 
-/* A signal handler may leave by longjmp in between: an entry is never half of one pair. */
-static void keep(struct stack_entry *entry, uint64_t key, uint32_t id)
-{
-    entry->key = 0;
-    hs_signal_fence();
-    entry->id = id;
-    hs_signal_fence();
-    entry->key = key;
-}
-
 static HS_COLD uint32_t intern_frame(const struct hs_script_cache *cache,
                                      const struct hs_script_frame *frame)
 {
@@ -141,12 +122,12 @@ static bool add_frame(void *ctx, const struct hs_script_frame *frame)
         return false;
     }
     uint64_t key = key_of_frame(cache, frame);
-    struct stack_entry *entry = &cache->frames[(key >> 1) % FRAME_ENTRIES];
+    struct hs_combined_entry *entry = &cache->frames[(key >> 1) % FRAME_ENTRIES];
     uint32_t id = entry->id;
     if (hs_unlikely(entry->key != key)) {
         id = intern_frame(cache, frame);
         if (id != HS_ID_NONE) {
-            keep(entry, key, id);
+            hs_combined_keep(entry, key, id);
         }
     }
     cache->is_full |= id == HS_ID_NONE;
@@ -203,7 +184,7 @@ static bool read_frames(struct hs_script_cache *cache, const struct hs_script_ru
     enum hs_script_end end = hs_script_runtime_read(runtime, &memory, &sink);
     cache->is_cut = end == HS_SCRIPT_CUT;
     if (cache->is_cut && cache->frame_count > 0) {
-        cache->frame_ids[cache->frame_count - 1] = cut_marker();
+        cache->frame_ids[cache->frame_count - 1] = hs_combined_cut_marker();
     }
     note_end(runtime->language, end);
     return (end == HS_SCRIPT_WHOLE || end == HS_SCRIPT_CUT) && !cache->is_full &&
@@ -223,21 +204,10 @@ static bool is_loop(const struct hs_script_runtime *runtime, uint32_t frame_id)
     return is;
 }
 
-/* The frames of a stack, all of which can be read. NULL: they cannot. */
-static const uint32_t *frames_of(uint32_t stack_id, uint32_t *ret_count)
-{
-    const struct hs_stack_v1 *stack = hs_region_stack(stack_id);
-    *ret_count = stack ? stack->frame_count : 0;
-    return stack && hs_region_at(HS_SECTION_FRAME_IDS,
-                                 (uint64_t)stack->frame_ids_idx + stack->frame_count)
-               ? hs_region_at(HS_SECTION_FRAME_IDS, stack->frame_ids_idx)
-               : NULL;
-}
-
 static HS_COLD void look_for_loops(uint32_t native_id, struct loop_entry *entry)
 {
     uint32_t count;
-    const uint32_t *ids = frames_of(native_id, &count);
+    const uint32_t *ids = hs_combined_frames(native_id, &count);
     entry->count = 0;
     for (uint32_t r = 0; ids && r < hs_script_runtimes.count && entry->count == 0; r++) {
         for (uint32_t i = 0; i < count; i++) {
@@ -301,7 +271,7 @@ static void combine(struct hs_script_cache *cache, const struct hs_script_runtim
         }
     }
     if (cache->count == STACK_FRAMES_MAX) {
-        cache->ids[STACK_FRAMES_MAX - 1] = cut_marker();
+        cache->ids[STACK_FRAMES_MAX - 1] = hs_combined_cut_marker();
     }
 }
 
@@ -309,19 +279,12 @@ static HS_COLD uint32_t make(struct hs_script_cache *cache, const struct loop_en
                              uint32_t native_id)
 {
     uint32_t count;
-    const struct hs_stack_v1 *native = hs_region_stack(native_id);
-    const uint32_t *ids = frames_of(native_id, &count);
+    const uint32_t *ids = hs_combined_frames(native_id, &count);
     if (!ids) {
         return native_id;
     }
     combine(cache, &hs_script_runtimes.list[loops->runtime], ids, count, loops->count);
-    const struct hs_stack_key key = {
-        .frame_ids = cache->ids,
-        .frame_count = cache->count,
-        .end = native->end,
-        .guessed_frame = native->guessed_frame,
-    };
-    return hs_stack_intern(&key);
+    return hs_combined_intern(native_id, cache->ids, cache->count);
 }
 
 static uint64_t key_of(const struct hs_script_cache *cache, uint32_t native_id)
@@ -349,25 +312,27 @@ static uint32_t add_runtime(struct hs_thread *thread, uint32_t native_id, uint32
         return native_id;
     }
     uint64_t key = key_of(cache, native_id);
-    struct stack_entry *entry = &cache->stacks[(key >> 1) % STACK_ENTRIES];
+    struct hs_combined_entry *entry = &cache->stacks[(key >> 1) % STACK_ENTRIES];
     if (hs_likely(entry->key == key)) {
         return entry->id;
     }
     uint32_t id = make(cache, loops, native_id);
     if (id != HS_ID_NONE) {
-        keep(entry, key, id);
+        hs_combined_keep(entry, key, id);
     }
     return id;
 }
 
 __attribute__((noinline)) uint32_t hs_script_stack_add(struct hs_thread *thread, uint32_t native_id)
 {
-    uint32_t id = native_id, flags = hs_load_relaxed(&hs_control_page.control.flags);
+    uint32_t id = native_id;
+    if (hs_load_relaxed(&hs_control_page.control.flags) & HS_CONTROL_NATIVE_ONLY) {
+        return native_id;
+    }
     if (hs_python_interpreters_are_there()) {
         id = hs_python_stack_add(thread, id);
     }
     /* ORDER script-runtime: all that is known of these interpreters. */
     uint32_t runtime_count = hs_load_acquire(&hs_script_runtimes.count);
-    bool is_off = (flags & HS_CONTROL_NATIVE_ONLY) != 0;
-    return is_off || runtime_count == 0 ? id : add_runtime(thread, id, runtime_count);
+    return runtime_count == 0 ? id : add_runtime(thread, id, runtime_count);
 }
