@@ -64,15 +64,29 @@ static bool is_listed(const struct hs_report *report, const struct hs_agg_row *r
     return class_ == HS_FRAME_CLASS_USER && hs_report_value(report, &row->total) > 0;
 }
 
-/* Does any function of the profile allocate on behalf of its callers? */
-static bool has_wrappers(const struct hs_report *report)
+/* Is any function of the profile of this class? */
+static bool has_class(const struct hs_report *report, enum hs_frame_class class_)
 {
     for (uint32_t i = 0; i < report->agg.function_count; i++) {
-        if (report->agg.functions[i].class_ == HS_FRAME_CLASS_ALLOCATOR) {
+        if (report->agg.functions[i].class_ == class_) {
             return true;
         }
     }
     return false;
+}
+
+/* What a table leaves out, or adds to other functions than those that allocated it. */
+static const char *remark_of(const struct hs_report *report, enum hs_agg_order order)
+{
+    bool has_runtime = has_class(report, HS_FRAME_CLASS_RUNTIME);
+    if (order == HS_AGG_BY_TOTAL) {
+        return has_runtime ? "without standard libraries, runtimes and wrappers"
+                           : "without standard libraries and wrappers";
+    }
+    return has_runtime ? "those of a language's runtime and of wrappers count for their callers"
+           : has_class(report, HS_FRAME_CLASS_ALLOCATOR)
+               ? "those of an allocation wrapper count for its caller"
+               : "";
 }
 
 static void write_functions_by(struct hs_report *report, enum hs_agg_order order)
@@ -85,10 +99,7 @@ static void write_functions_by(struct hs_report *report, enum hs_agg_order order
     double total = hs_report_value(report, &report->total);
     uint32_t listed = 0;
     uint32_t count = 0;
-    const char *what = order == HS_AGG_BY_TOTAL ? "without standard libraries and wrappers"
-                       : has_wrappers(report)
-                           ? "those of an allocation wrapper count for its caller"
-                           : "";
+    const char *what = remark_of(report, order);
     struct hs_table table;
     hs_table_init(&table, columns, HS_COUNT_OF(columns));
     hs_agg_sort_functions(report->rows, report->row_count, report->view, order);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "profile/analyse/heap_sums.h"
+#include "profile/analyse/runtimes.h"
 #include "profile/model/describe.h"
 #include "profile/model/frame_class.h"
 #include "util/array.h"
@@ -323,6 +324,7 @@ int hs_agg_build(const struct hs_selection *selection, bool is_by_line, struct h
     struct folder folder = { .agg = &agg, .profile = agg.profile, .is_by_line = is_by_line };
     int err = fold_nodes(&folder, selection);
     if (err == 0) {
+        hs_runtimes_mark(&agg);
         err = add_samples(&folder, selection);
     }
     hs_intern_deinit(&folder.function_ids);

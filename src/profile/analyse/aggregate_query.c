@@ -69,16 +69,23 @@ int hs_agg_totals(const struct hs_agg *agg, enum hs_quantity quantity,
     return 0;
 }
 
-/* The innermost frame that is not an allocation function. It is the one that needed the memory. */
+/* The innermost frame that is not an allocation function. It is the one that needed the memory. If
+ * it is of a runtime, then the function that the runtime runs. */
 static uint32_t responsible(const struct hs_agg *agg, uint32_t node)
 {
+    uint32_t runtime = HS_NODE_NONE;
     for (uint32_t n = node; n != HS_NODE_NONE; n = agg->nodes[n].parent) {
         const struct hs_agg_function *function = &agg->functions[agg->nodes[n].function];
-        if (function->class_ != HS_FRAME_CLASS_ALLOCATOR && !function->is_heap) {
-            return n;
+        bool is_passed = function->class_ == HS_FRAME_CLASS_ALLOCATOR || function->is_heap ||
+                         (runtime != HS_NODE_NONE && function->class_ == HS_FRAME_CLASS_LIBRARY);
+        if (function->class_ == HS_FRAME_CLASS_RUNTIME) {
+            runtime = runtime == HS_NODE_NONE ? n : runtime;
+        } else if (!is_passed) {
+            bool is_own = function->class_ == HS_FRAME_CLASS_USER;
+            return is_own || runtime == HS_NODE_NONE ? n : runtime;
         }
     }
-    return node;
+    return runtime == HS_NODE_NONE ? node : runtime;
 }
 
 int hs_agg_functions(const struct hs_agg *agg, enum hs_quantity quantity,
@@ -257,7 +264,8 @@ uint32_t hs_agg_headline(const struct hs_agg *agg, uint32_t node)
         if (class_ == HS_FRAME_CLASS_USER) {
             return n;
         }
-        if (class_ == HS_FRAME_CLASS_LIBRARY && library == HS_NODE_NONE) {
+        if ((class_ == HS_FRAME_CLASS_LIBRARY || class_ == HS_FRAME_CLASS_RUNTIME) &&
+            library == HS_NODE_NONE) {
             library = n;
         }
     }

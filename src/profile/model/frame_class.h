@@ -16,7 +16,8 @@
 
 enum hs_frame_class {
     HS_FRAME_CLASS_USER,      /* of the program, or of a library that is not the language's */
-    HS_FRAME_CLASS_LIBRARY,   /* the C, C++ or Rust library */
+    HS_FRAME_CLASS_LIBRARY,   /* the standard library of a language */
+    HS_FRAME_CLASS_RUNTIME,   /* the interpreter or virtual machine: analyse/runtimes.h */
     HS_FRAME_CLASS_ALLOCATOR, /* allocates memory and does nothing else */
     HS_FRAME_CLASS_START,     /* runs before main, or below every thread */
     HS_FRAME_CLASS_MARKER,    /* not a function: "[stack cut]" */
