@@ -45,7 +45,7 @@ static void add_row(struct hs_table *table, const struct hs_diff *diff, uint32_t
     hs_table_cell(table, "%s", hs_format_value(figure, is_count, change->after));
     hs_table_cell(table, "%s", hs_diff_percent(cell, change));
     hs_table_cell(table, "%s", hs_diff_name(diff, function));
-    hs_table_cell(table, module[0] ? "[%s]" : "%s", module);
+    hs_table_cell(table, module[0] && module[0] != '[' ? "[%s]" : "%s", module);
 }
 
 static void write_table(const struct hs_diff *diff, const struct hs_diff_options *options,

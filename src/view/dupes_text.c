@@ -145,7 +145,7 @@ static void write_place(const struct hs_agg *agg, uint32_t node, struct hs_buf *
                       p->lines[n->line].line);
     } else {
         const char *module = hs_describe_module(p, agg->functions[n->function].module);
-        hs_buf_printf(buf, module[0] ? "[%s]" : "%s", module);
+        hs_buf_printf(buf, module[0] && module[0] != '[' ? "[%s]" : "%s", module);
     }
 }
 

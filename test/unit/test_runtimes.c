@@ -163,6 +163,12 @@ static void test_patterns(void **state)
                                                "/opt/lib/python3.12/site-packages/numpy/core.py"));
     assert_true(hs_frame_is_of_script_library("[ruby]", "f", "/usr/lib/ruby/3.1.0/set.rb"));
     assert_false(hs_frame_is_of_script_library("[perl]", "f", "/home/u/app.pl"));
+    /* Functions that a runtime brings have no file. */
+    assert_true(hs_frame_is_of_script_library("[php]", "json_encode", ""));
+    assert_true(hs_frame_is_of_script_library("[javascript]", "map", ""));
+    assert_false(hs_frame_is_of_script_library("[javascript]", "eval", ""));
+    assert_false(hs_frame_is_of_script_library("[java]", "Main.main", ""));
+    assert_false(hs_frame_is_of_script_library("[perl]", "main::f", ""));
 }
 
 int main(void)

@@ -20,6 +20,7 @@ static const struct {
     const char *names[FILES_MAX];     /* of the standard library: functions, */
     const char *files[FILES_MAX];     /* their source files, */
     const char *others[FILES_MAX];    /* except these */
+    const char *evaluated; /* functions without a source file are its own, except this; NULL: no */
 } languages[] = {
     { .language = "[java]",
       .modules = { "libjvm.so", "libjava.so", "libjli.so", "libjimage.so", "libzip.so", "libnio.so",
@@ -28,12 +29,14 @@ static const struct {
       .names = { "java.*", "javax.*", "jdk.*", "sun.*" } },
     { .language = "[javascript]",
       .modules = { "node", "nodejs", "libnode.so*" },
-      .files = { "node:*" } },
+      .files = { "node:*" },
+      .evaluated = "eval" },
     { .language = "[perl]",
       .modules = { "perl", "perl5*", "libperl.so*" },
       .files = { "*/perl/5*", "*/perl-base/*" } },
     { .language = "[php]",
-      .modules = { "php", "php7*", "php8*", "php-fpm*", "php-cgi*", "libphp*.so*" } },
+      .modules = { "php", "php7*", "php8*", "php-fpm*", "php-cgi*", "libphp*.so*" },
+      .evaluated = "" },
     { .language = "[python]",
       .modules = { "python", "python2*", "python3*", "libpython2*", "libpython3*" },
       .files = { "*/lib/python[23]*", "<frozen *" },
@@ -41,7 +44,8 @@ static const struct {
     { .language = "[ruby]",
       .modules = { "ruby", "ruby2*", "ruby3*", "libruby*" },
       .files = { "*/lib/ruby/*", "<internal:*" },
-      .others = { "*/gems/*" } },
+      .others = { "*/gems/*" },
+      .evaluated = "" },
 };
 
 static bool matches(const char *text, const char *const *patterns, size_t max)
@@ -75,7 +79,13 @@ bool hs_frame_is_of_runtime(const char *language, const char *module_path)
 bool hs_frame_is_of_script_library(const char *language, const char *name, const char *file)
 {
     size_t i = find(language);
-    return i < HS_COUNT_OF(languages) && (matches(name, languages[i].names, FILES_MAX) ||
-                                          (matches(file, languages[i].files, FILES_MAX) &&
-                                           !matches(file, languages[i].others, FILES_MAX)));
+    if (i == HS_COUNT_OF(languages)) {
+        return false;
+    }
+    if (file[0] == '\0' && languages[i].evaluated) {
+        return strcmp(name, languages[i].evaluated) != 0;
+    }
+    return matches(name, languages[i].names, FILES_MAX) ||
+           (matches(file, languages[i].files, FILES_MAX) &&
+            !matches(file, languages[i].others, FILES_MAX));
 }
