@@ -51,34 +51,15 @@ static void look_at(const char *who, const char *path)
     closedir(folder);
 }
 
-static int add(struct hs_symbol_folders *folders, const char *path, size_t bytes)
-{
-    int err = hs_array_reserve(&folders->paths, &folders->capacity, folders->count + 1,
-                               sizeof(folders->paths[0]));
-    char *copy = err == 0 ? strndup(path, bytes) : NULL;
-    if (!copy) {
-        return -ENOMEM;
-    }
-    folders->paths[folders->count++] = copy;
-    return 0;
-}
-
-/* Adds the folders of a variable: they are separated by colons, and empty ones mean nothing. */
+/* Adds the folders of a variable. */
 static int add_variable(struct hs_symbol_sources *sources, struct hs_symbol_folders *folders,
                         const char *name)
 {
-    const char *at = getenv(name);
-    int err = 0;
-    while (at && *at && err == 0) {
-        size_t bytes = strcspn(at, ":");
-        if (bytes > 0) {
-            err = add(folders, at, bytes);
-            sources->is_any = true;
-            if (err == 0) {
-                look_at(name, folders->paths[folders->count - 1]);
-            }
-        }
-        at += bytes + (at[bytes] == ':');
+    size_t first = folders->count;
+    int err = hs_symbol_folders_add_variable(folders, name);
+    for (size_t i = first; i < folders->count; i++) {
+        sources->is_any = true;
+        look_at(name, folders->paths[i]);
     }
     return err;
 }
@@ -89,8 +70,8 @@ static int add_given(struct hs_symbol_sources *sources)
     for (size_t i = 0; i < hs_symbol_folders_given.count && err == 0; i++) {
         const char *path = hs_symbol_folders_given.items[i];
         look_at("--symbols", path);
-        err = add(&sources->folders, path, strlen(path));
-        err = err ? err : add(&sources->breakpad, path, strlen(path));
+        err = hs_symbol_folders_add(&sources->folders, path, strlen(path));
+        err = err ? err : hs_symbol_folders_add(&sources->breakpad, path, strlen(path));
         sources->is_any = true;
     }
     return err;
@@ -110,7 +91,7 @@ static int add_pprof(struct hs_symbol_sources *sources)
         return 0;
     }
     closedir(folder);
-    return add(&sources->folders, path, (size_t)bytes);
+    return hs_symbol_folders_add(&sources->folders, path, (size_t)bytes);
 }
 
 static void look_at_servers(struct hs_symbol_sources *sources)
@@ -127,14 +108,13 @@ static void look_at_servers(struct hs_symbol_sources *sources)
 
 int hs_symbol_sources_read(struct hs_symbol_sources *ret_sources)
 {
-    const char *mode = getenv("PERFETTO_SYMBOLIZER_MODE");
     struct hs_symbol_sources *s = ret_sources;
     *s = (struct hs_symbol_sources){ 0 };
     bool is_any = hs_symbol_sources_is_any();
     int err = add_given(s);
     s->indexed_count = s->folders.count;
-    err = err ? err : add_variable(s, &s->folders, "PERFETTO_BINARY_PATH");
-    if (!mode || strcmp(mode, "find") != 0) {
+    err = err ? err : add_variable(s, &s->folders, HS_ENV_BINARY_PATH);
+    if (hs_symbol_folders_are_indexed()) {
         s->indexed_count = s->folders.count;
     }
     err = err ? err : add_pprof(s);
@@ -151,24 +131,16 @@ int hs_symbol_sources_read(struct hs_symbol_sources *ret_sources)
     return err;
 }
 
-static void free_folders(struct hs_symbol_folders *folders)
-{
-    while (folders->count > 0) {
-        free(folders->paths[--folders->count]);
-    }
-    free(folders->paths);
-}
-
 void hs_symbol_sources_deinit(struct hs_symbol_sources *sources)
 {
-    free_folders(&sources->folders);
-    free_folders(&sources->breakpad);
+    hs_symbol_folders_deinit(&sources->folders);
+    hs_symbol_folders_deinit(&sources->breakpad);
     *sources = (struct hs_symbol_sources){ 0 };
 }
 
 bool hs_symbol_sources_is_any(void)
 {
-    static const char *const names[] = { "PERFETTO_BINARY_PATH", "PPROF_BINARY_PATH",
+    static const char *const names[] = { HS_ENV_BINARY_PATH, "PPROF_BINARY_PATH",
                                          "BREAKPAD_SYMBOL_DIR" };
     bool is_any = hs_symbol_folders_given.count > 0 ||
                   (hs_debuginfod_is_wanted() && hs_debuginfod_is_installed());

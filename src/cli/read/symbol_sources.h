@@ -30,6 +30,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "symbol/symbol_folders.h"
 #include "symbol/symbol_request.h"
 #include "util/opts.h"
 
@@ -38,11 +39,6 @@
     HS_OPT_LIST(0, "symbols", "DIR", &hs_symbol_folders_given,                                     \
                 "look up names in the modules, debug files and Breakpad symbol files\n"            \
                 "below this folder, too; may be given more than once")
-
-struct hs_symbol_folders {
-    char **paths;
-    size_t count, capacity;
-};
 
 struct hs_symbol_sources {
     struct hs_symbol_folders folders;  /* of modules and debug files */

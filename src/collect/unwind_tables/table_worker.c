@@ -17,30 +17,12 @@
 #include "collect/region/region_tables.h"
 #include "rt/base.h"
 #include "rt/clock.h"
+#include "symbol/symbol_folders.h"
 #include "symbol/symbol_worker.h"
 #include "util/proc.h"
 
 #define WORK_MAX_NS      UINT64_C(20000000000)
 #define MEMORY_MAX_BYTES (UINT64_C(1) << 30)
-#define FOLDERS_MAX      32U
-
-/* The folders of PERFETTO_BINARY_PATH, in which names are looked for, too. */
-struct folders {
-    char *text;
-    const char *paths[FOLDERS_MAX];
-    size_t count;
-};
-
-static void read_folders(struct folders *folders)
-{
-    const char *value = getenv("PERFETTO_BINARY_PATH");
-    char *rest = NULL;
-    *folders = (struct folders){ .text = value ? strdup(value) : NULL };
-    for (char *path = folders->text ? strtok_r(folders->text, ":", &rest) : NULL;
-         path && folders->count < FOLDERS_MAX; path = strtok_r(NULL, ":", &rest)) {
-        folders->paths[folders->count++] = path;
-    }
-}
 
 static void keep_only(int fd, int other_fd)
 {
@@ -75,15 +57,19 @@ static bool take_rights_of(pid_t pid)
     return is_ok;
 }
 
-/* In the worker. */
+/* In the worker, which ends after this. */
 static bool work(const struct hs_region *region, const struct hs_table_request *requests,
                  size_t count, int fd)
 {
-    struct folders folders;
-    read_folders(&folders);
-    const struct hs_symbol_options options = { .search_paths = folders.paths,
-                                               .search_path_count = folders.count,
-                                               .indexed_path_count = folders.count };
+    struct hs_symbol_folders folders = { 0 };
+    if (hs_symbol_folders_add_variable(&folders, HS_ENV_BINARY_PATH) != 0) {
+        return false;
+    }
+    const struct hs_symbol_options options = {
+        .search_paths = (const char *const *)folders.paths,
+        .search_path_count = folders.count,
+        .indexed_path_count = hs_symbol_folders_are_indexed() ? folders.count : 0,
+    };
     uint64_t off = hs_region_tables_used(region);
     for (size_t i = 0; i < count; i++) {
         struct hs_buf table = HS_BUF_INIT;
