@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbol/pc_search.h"
+#include "symbol/elf_symbols.h"
+#include "symbol/pc_index.h"
 
 #define SECTIONS_MAX 65536U
 /*
@@ -34,6 +35,7 @@ struct section_bounds {
 struct scan {
     const uint64_t *pcs;
     size_t pc_count;
+    struct hs_pc_index index; /* of pcs */
     struct hs_elf_name *names;
     const bool *is_done;
     struct last_label *labels;
@@ -89,8 +91,15 @@ static void take_sized(struct scan *scan, const GElf_Sym *sym, size_t first, con
 {
     uint32_t rank = rank_of(sym);
     for (size_t i = first; i < scan->pc_count && scan->pcs[i] - sym->st_value < sym->st_size; i++) {
-        if (!scan->is_done[i] && is_better(&scan->names[i], sym->st_value, rank, name)) {
-            scan->names[i] = (struct hs_elf_name){ name, sym->st_value, rank };
+        struct hs_elf_name *one = &scan->names[i];
+        if (scan->is_done[i]) {
+            continue;
+        }
+        bool has_others = one->name && one->start_sva == sym->st_value;
+        if (is_better(one, sym->st_value, rank, name)) {
+            *one = (struct hs_elf_name){ name, sym->st_value, rank, has_others };
+        } else {
+            one->has_others |= has_others;
         }
     }
 }
@@ -127,7 +136,7 @@ static void take_symbol(struct scan *scan, Elf *elf, size_t strings_idx, const G
         !scan->sections[sym->st_shndx].is_code) {
         return;
     }
-    size_t first = hs_pc_first(scan->pcs, scan->pc_count, sym->st_value);
+    size_t first = hs_pc_index_first(&scan->index, sym->st_value);
     if (first == scan->pc_count) {
         return;
     }
@@ -150,17 +159,13 @@ static void take_symbol(struct scan *scan, Elf *elf, size_t strings_idx, const G
 
 static void scan_table(struct scan *scan, Elf *elf, Elf_Scn *scn, const GElf_Shdr *shdr)
 {
-    Elf_Data *data = elf_getdata(scn, NULL);
-    if (!data || shdr->sh_entsize == 0) {
-        return;
-    }
-    size_t count = data->d_size / shdr->sh_entsize;
-    for (size_t i = 1; i < count && i <= INT32_MAX; i++) {
-        GElf_Sym sym;
-        if (!gelf_getsym(data, (int)i, &sym)) {
-            break;
+    const struct hs_elf_symbols table = hs_elf_symbols_of(elf, scn, shdr);
+    for (size_t i = 1; i < table.count; i++) {
+        GElf_Sym buffer;
+        const GElf_Sym *sym = hs_elf_symbols_at(&table, i, &buffer);
+        if (sym) {
+            take_symbol(scan, elf, table.strings_idx, sym);
         }
-        take_symbol(scan, elf, shdr->sh_link, &sym);
     }
 }
 
@@ -177,7 +182,7 @@ static void name_by_labels(struct scan *scan)
         }
         if (last && last->name && !scan->names[i].name && !scan->is_done[i] &&
             scan->pcs[i] < last->section_end_sva && scan->pcs[i] - last->sva < LABEL_REACH_BYTES) {
-            scan->names[i] = (struct hs_elf_name){ last->name, last->sva, last->rank };
+            scan->names[i] = (struct hs_elf_name){ last->name, last->sva, last->rank, false };
         }
     }
 }
@@ -212,6 +217,7 @@ int hs_elf_names_find(const struct hs_elf_file *file, uint32_t section_type, con
     scan.labels = calloc(pc_count + 1, sizeof(*scan.labels));
     scan.is_done = is_done;
     int err = is_done && scan.labels ? read_sections(&scan, file->elf) : -ENOMEM;
+    err = err ? err : hs_pc_index_init(&scan.index, pcs, pc_count);
     if (err == 0) {
         for (size_t i = 0; i < pc_count; i++) {
             is_done[i] = names[i].name != NULL;
@@ -230,6 +236,7 @@ int hs_elf_names_find(const struct hs_elf_file *file, uint32_t section_type, con
         }
         *ret_found_count = found_count;
     }
+    hs_pc_index_deinit(&scan.index);
     free(scan.sections);
     free(scan.labels);
     free(is_done);

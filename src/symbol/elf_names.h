@@ -17,6 +17,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,7 @@ struct hs_elf_name {
     const char *name; /* NULL: none; lives as long as the file is open */
     uint64_t start_sva;
     uint32_t rank;
+    bool has_others; /* another symbol with a size begins at start_sva and covers the address */
 };
 
 /*

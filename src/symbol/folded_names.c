@@ -1,6 +1,6 @@
 /*
  * See folded_names.h. One pass over the table finds the symbols that begin where a wanted function
- * does; only their names are read.
+ * with several symbols does; only their names are read. Without such a function there is no pass.
  */
 #include "symbol/folded_names.h"
 
@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbol/demangle.h"
+#include "symbol/elf_symbols.h"
+#include "symbol/pc_index.h"
+#include "symbol/pc_search.h"
 #include "util/array.h"
 #include "util/buf.h"
 
@@ -25,15 +27,10 @@ struct candidate {
 struct search {
     uint64_t *starts; /* ascending, each once */
     size_t start_count;
+    struct hs_pc_index index; /* of starts */
     struct candidate *found;
     size_t found_count, found_capacity;
 };
-
-static int compare_u64(const void *left, const void *right)
-{
-    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-    return (a > b) - (a < b);
-}
 
 static int compare_candidates(const void *left, const void *right)
 {
@@ -45,6 +42,7 @@ static int compare_candidates(const void *left, const void *right)
                                           : strcmp(a->name, b->name);
 }
 
+/* The starts of functions that have several symbols: of others no second name can be found. */
 static int find_starts(struct search *search, const struct hs_elf_name *names, size_t count)
 {
     search->starts = malloc((count + 1) * sizeof(*search->starts));
@@ -53,17 +51,18 @@ static int find_starts(struct search *search, const struct hs_elf_name *names, s
     }
     size_t all = 0;
     for (size_t i = 0; i < count; i++) {
-        if (names[i].name) {
+        if (names[i].name && names[i].has_others) {
             search->starts[all++] = names[i].start_sva;
         }
     }
-    qsort(search->starts, all, sizeof(*search->starts), compare_u64);
-    for (size_t i = 0; i < all; i++) {
-        if (i == 0 || search->starts[i] != search->starts[i - 1]) {
-            search->starts[search->start_count++] = search->starts[i];
-        }
-    }
-    return 0;
+    search->start_count = hs_pcs_sort(search->starts, all);
+    return hs_pc_index_init(&search->index, search->starts, search->start_count);
+}
+
+static bool is_start(const struct search *search, uint64_t sva)
+{
+    size_t i = hs_pc_index_first(&search->index, sva);
+    return i < search->start_count && search->starts[i] == sva;
 }
 
 /* A mangled name of C++ or Rust that can be one of its own. */
@@ -73,31 +72,30 @@ static bool is_telling(const char *name)
            ((name[1] == 'Z' && strncmp(name, "_ZT", 3) != 0) || name[1] == 'R');
 }
 
+static int take(struct search *search, const GElf_Sym *sym, const char *name)
+{
+    int err = hs_array_reserve(&search->found, &search->found_capacity, search->found_count + 1,
+                               sizeof(*search->found));
+    if (err == 0) {
+        search->found[search->found_count++] =
+            (struct candidate){ sym->st_value, sym->st_size, name };
+    }
+    return err;
+}
+
 static int scan_table(struct search *search, Elf *elf, Elf_Scn *scn, const GElf_Shdr *shdr)
 {
-    Elf_Data *data = elf_getdata(scn, NULL);
-    size_t count = data && shdr->sh_entsize > 0 ? data->d_size / shdr->sh_entsize : 0;
+    const struct hs_elf_symbols table = hs_elf_symbols_of(elf, scn, shdr);
     int err = 0;
-    for (size_t i = 1; i < count && i <= INT32_MAX && err == 0; i++) {
-        GElf_Sym sym;
-        if (!gelf_getsym(data, (int)i, &sym)) {
-            break;
-        }
-        if (GELF_ST_TYPE(sym.st_info) != STT_FUNC || sym.st_size == 0 ||
-            sym.st_shndx == SHN_UNDEF ||
-            !bsearch(&sym.st_value, search->starts, search->start_count, sizeof(sym.st_value),
-                     compare_u64)) {
+    for (size_t i = 1; i < table.count && err == 0; i++) {
+        GElf_Sym buffer;
+        const GElf_Sym *sym = hs_elf_symbols_at(&table, i, &buffer);
+        if (!sym || GELF_ST_TYPE(sym->st_info) != STT_FUNC || sym->st_size == 0 ||
+            sym->st_shndx == SHN_UNDEF || !is_start(search, sym->st_value)) {
             continue;
         }
-        const char *name = elf_strptr(elf, shdr->sh_link, sym.st_name);
-        if (is_telling(name)) {
-            err = hs_array_reserve(&search->found, &search->found_capacity, search->found_count + 1,
-                                   sizeof(*search->found));
-            if (err == 0) {
-                search->found[search->found_count++] =
-                    (struct candidate){ sym.st_value, sym.st_size, name };
-            }
-        }
+        const char *name = elf_strptr(elf, table.strings_idx, sym->st_name);
+        err = is_telling(name) ? take(search, sym, name) : 0;
     }
     return err;
 }
@@ -160,12 +158,14 @@ static uint32_t join_names(struct hs_symbol_builder *builder, const struct searc
     return off;
 }
 
-/* Marks the addresses whose functions begin at `sva`. */
-static void mark(struct hs_symbol_builder *builder, const struct hs_elf_name *names, uint64_t sva,
-                 uint32_t folded_off)
+/* Marks the addresses of the function that begins at `sva` and has this size. */
+static void mark(struct hs_symbol_builder *builder, const struct hs_elf_name *names,
+                 const struct candidate *function, uint32_t folded_off)
 {
-    for (size_t i = 0; i < builder->pc_count; i++) {
-        if (names[i].name && names[i].start_sva == sva && hs_symbol_builder_has(builder, i)) {
+    for (size_t i = hs_pc_first(builder->pcs, builder->pc_count, function->sva);
+         i < builder->pc_count && builder->pcs[i] - function->sva < function->size_bytes; i++) {
+        if (names[i].name && names[i].start_sva == function->sva &&
+            hs_symbol_builder_has(builder, i)) {
             hs_symbol_builder_folded(builder, i, HS_FOLDED_MARK, folded_off);
         }
     }
@@ -176,7 +176,9 @@ int hs_folded_names_mark(struct hs_symbol_builder *builder, const struct hs_elf_
 {
     struct search search = { 0 };
     int err = find_starts(&search, names, builder->pc_count);
-    err = err ? err : scan_file(&search, file, section_type);
+    if (err == 0 && search.start_count > 0) {
+        err = scan_file(&search, file, section_type);
+    }
     if (err == 0 && search.found_count > 0) {
         qsort(search.found, search.found_count, sizeof(*search.found), compare_candidates);
     }
@@ -189,10 +191,11 @@ int hs_folded_names_mark(struct hs_symbol_builder *builder, const struct hs_elf_
         }
         uint32_t folded_off = end - i > 1 ? join_names(builder, &search, i, end) : 0;
         if (folded_off != 0) {
-            mark(builder, names, search.found[i].sva, folded_off);
+            mark(builder, names, &search.found[i], folded_off);
         }
         err = builder->err;
     }
+    hs_pc_index_deinit(&search.index);
     free(search.starts);
     free(search.found);
     return err;

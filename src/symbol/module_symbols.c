@@ -19,16 +19,10 @@
 #include "symbol/folded_names.h"
 #include "symbol/jitdump.h"
 #include "symbol/mini_debug.h"
+#include "symbol/pc_index.h"
 #include "symbol/perf_map.h"
 #include "symbol/symbol_builder.h"
 #include "symbol/target_files.h"
-
-static int compare_pcs(const void *left, const void *right)
-{
-    uint64_t a = *(const uint64_t *)left;
-    uint64_t b = *(const uint64_t *)right;
-    return a < b ? -1 : a > b;
-}
 
 /* Sorts the request's addresses, ascending, each once. */
 static int sort_pcs(const struct hs_symbol_request *request, uint64_t **ret_pcs, size_t *ret_count)
@@ -39,16 +33,9 @@ static int sort_pcs(const struct hs_symbol_request *request, uint64_t **ret_pcs,
     }
     if (request->rel_pc_count > 0) {
         memcpy(pcs, request->rel_pcs, request->rel_pc_count * sizeof(*pcs));
-        qsort(pcs, request->rel_pc_count, sizeof(*pcs), compare_pcs);
     }
-    size_t count = 0;
-    for (size_t i = 0; i < request->rel_pc_count; i++) {
-        if (count == 0 || pcs[count - 1] != pcs[i]) {
-            pcs[count++] = pcs[i];
-        }
-    }
+    *ret_count = hs_pcs_sort(pcs, request->rel_pc_count);
     *ret_pcs = pcs;
-    *ret_count = count;
     return 0;
 }
 
@@ -88,14 +75,22 @@ static int read_tables(const struct hs_debug_files *files, const struct hs_elf_f
     return 0;
 }
 
-/* Uses the symbol tables where DWARF said nothing, or had no function. */
+/*
+ * Uses the symbol tables where DWARF said nothing, or had no function. Addresses of one function
+ * follow each other, and its name is looked up for the first one.
+ */
 static void use_tables(struct hs_symbol_builder *builder, const struct hs_elf_name *names,
                        const uint8_t *sources)
 {
+    const char *raw = NULL;
+    struct hs_symbol_name name = { 0 };
     for (size_t i = 0; i < builder->pc_count; i++) {
         if (names[i].name && !hs_symbol_builder_has(builder, i)) {
-            hs_symbol_builder_line(builder, i, hs_symbol_builder_name(builder, names[i].name), 0,
-                                   0);
+            if (names[i].name != raw) {
+                raw = names[i].name;
+                name = hs_symbol_builder_name(builder, raw);
+            }
+            hs_symbol_builder_line(builder, i, name, 0, 0);
             hs_symbol_builder_source(builder, sources[i]);
         }
     }

@@ -12,6 +12,7 @@
 
 #include "rt/check.h"
 #include "symbol/demangle.h"
+#include "symbol/pc_search.h"
 #include "util/array.h"
 #include "util/buf.h"
 
@@ -283,11 +284,14 @@ void hs_symbol_builder_source(struct hs_symbol_builder *builder, enum hs_symbol_
     }
 }
 
-static int compare_pc(const void *key, const void *elem)
+/* The index of `pc`, which is probably the one behind `guess`; pc_count when it is not there. */
+static size_t find_pc(const struct hs_symbol_builder *builder, uint64_t pc, size_t guess)
 {
-    uint64_t a = *(const uint64_t *)key;
-    uint64_t b = *(const uint64_t *)elem;
-    return a < b ? -1 : a > b;
+    if (guess + 1 < builder->pc_count && builder->pcs[guess + 1] == pc) {
+        return guess + 1;
+    }
+    size_t idx = hs_pc_first(builder->pcs, builder->pc_count, pc);
+    return idx < builder->pc_count && builder->pcs[idx] == pc ? idx : builder->pc_count;
 }
 
 static void count_named(struct hs_symbol_table *table)
@@ -312,13 +316,11 @@ int hs_symbol_builder_finish(struct hs_symbol_builder *builder, const uint64_t *
         free(spans);
         return -ENOMEM;
     }
+    size_t idx = 0;
     for (size_t i = 0; i < rel_pc_count; i++) {
-        const uint64_t *found = builder->pc_count == 0
-                                    ? NULL
-                                    : bsearch(&rel_pcs[i], builder->pcs, builder->pc_count,
-                                              sizeof(*builder->pcs), compare_pc);
-        if (found) {
-            spans[i] = builder->table.spans[found - builder->pcs];
+        idx = find_pc(builder, rel_pcs[i], idx);
+        if (idx < builder->pc_count) {
+            spans[i] = builder->table.spans[idx];
         }
     }
     *ret_table = builder->table;

@@ -128,6 +128,17 @@ struct hs_intern_key hs_intern_mix(struct hs_intern_key key, uint64_t word)
     };
 }
 
+/*
+ * Adds a word to each lane of a text's hash. Each step is a bijection of its lane, and the lanes
+ * have different multipliers, so that what cancels out in one does not in the other.
+ */
+static inline struct hs_intern_key add_word(struct hs_intern_key key, uint64_t word)
+{
+    key.hi = (key.hi ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    key.lo = (key.lo + word) * UINT64_C(0xd6e8feb86659fd93);
+    return (struct hs_intern_key){ .hi = key.hi ^ key.hi >> 32, .lo = key.lo ^ key.lo >> 29 };
+}
+
 struct hs_intern_key hs_intern_hash(const void *data, size_t bytes)
 {
     const unsigned char *at = data;
@@ -135,15 +146,15 @@ struct hs_intern_key hs_intern_hash(const void *data, size_t bytes)
     uint64_t word;
     for (; bytes >= sizeof(word); bytes -= sizeof(word), at += sizeof(word)) {
         memcpy(&word, at, sizeof(word));
-        key = hs_intern_mix(key, word);
+        key = add_word(key, word);
     }
     word = 0;
     if (bytes > 0) {
         memcpy(&word, at, bytes);
-        key = hs_intern_mix(key, word);
+        key = add_word(key, word);
     }
-    /* Once more, so that the last word influences every bit. */
-    return hs_intern_mix(key, 0);
+    /* The last words have to influence every bit of both lanes. */
+    return (struct hs_intern_key){ .hi = hs_mix64(key.hi ^ key.lo >> 32), .lo = hs_mix64(key.lo) };
 }
 
 #if HS_HAS_CHECKS

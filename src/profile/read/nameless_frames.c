@@ -212,25 +212,47 @@ static int take_all(struct reading *r, struct hs_trace_decoder *decoder)
 
 /* --- requests --- */
 
-static int want(struct reading *r)
+/* The number of a module of `all` among the wanted ones; it is added when it is first asked for. */
+static int number_of(struct reading *r, uint32_t *numbers, uint32_t idx)
+{
+    const struct hs_symbol_wanted_module *module = &r->all.modules[idx];
+    return numbers[idx] != MODULE_SKIPPED
+               ? 0
+               : hs_symbol_wanted_module(&r->frames->wanted, module->path, module->build_id,
+                                         module->build_id_bytes, 0, &numbers[idx]);
+}
+
+static int want_pcs(struct reading *r, uint32_t *numbers)
 {
     struct hs_nameless_frames *frames = r->frames;
     int err = 0;
     for (uint32_t i = 0; i < r->all.pc_ids.count && err == 0; i++) {
         const struct hs_symbol_wanted_pc *pc = &r->all.pcs[i];
-        const struct hs_symbol_wanted_module *module = &r->all.modules[pc->module];
-        uint32_t number;
         frames->frame_count += (r->flags[i] & IS_FRAME) != 0;
         frames->named_count += (r->flags[i] & (IS_FRAME | HAS_NAME)) == (IS_FRAME | HAS_NAME);
         if ((r->flags[i] & (IS_FRAME | HAS_LINES)) == IS_FRAME) {
-            err = hs_symbol_wanted_module(&frames->wanted, module->path, module->build_id,
-                                          module->build_id_bytes, 0, &number);
-            err = err ? err : hs_symbol_wanted_pc(&frames->wanted, number, pc->rel_pc);
+            err = number_of(r, numbers, pc->module);
+            err = err ? err : hs_symbol_wanted_pc(&frames->wanted, numbers[pc->module], pc->rel_pc);
         }
     }
+    return err;
+}
+
+static int want(struct reading *r)
+{
+    size_t count = r->all.module_ids.count;
+    uint32_t *numbers = malloc((count + 1) * sizeof(*numbers));
+    if (!numbers) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < count; i++) {
+        numbers[i] = MODULE_SKIPPED;
+    }
+    int err = want_pcs(r, numbers);
+    free(numbers);
     return err ? err
-               : hs_symbol_wanted_requests(&frames->wanted, &frames->requests,
-                                           &frames->request_count);
+               : hs_symbol_wanted_requests(&r->frames->wanted, &r->frames->requests,
+                                           &r->frames->request_count);
 }
 
 /* Remembers which of the requested addresses have a name. */
