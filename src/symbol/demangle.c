@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbol/cxx_function.h"
+
 #define D_NAME_BYTES_MAX      2048U
 #define D_BACK_REFERENCES_MAX 16U
 
@@ -74,6 +76,9 @@ bool hs_demangle(const char *name, char *out, size_t out_bytes)
     bool may_be_rust = name[1] != 'Z' || strstr(name, "17h");
     if (!may_be_rust || !rust_demangle_callback(name, options, take, &demangled)) {
         demangled.bytes = 0;
+        if (hs_cxx_function_demangle(name, out, out_bytes)) {
+            return true;
+        }
         if (!cplus_demangle_v3_callback(name, options, take, &demangled)) {
             return false;
         }
