@@ -23,6 +23,7 @@
 struct unit_job {
     struct hs_symbol_builder *builder;
     const struct hs_elf_name *symbols;
+    struct hs_folded_names *folded;
     Dwarf_Die *unit;
     const uint32_t *pc_idxs; /* indices in the builder */
     uint64_t *pcs;
@@ -148,6 +149,39 @@ static void name_address(struct unit_job *job, size_t i)
     hs_symbol_builder_source(job->builder, HS_SYMBOL_SOURCE_DWARF);
 }
 
+/* Each label of assembler code is a function for DWARF, also the second one at an address. */
+static bool is_assembler(Dwarf_Die *unit)
+{
+    return dwarf_srclang(unit) == DW_LANG_Mips_Assembler;
+}
+
+/* True when a function of the unit has several symbols. */
+static bool has_others(const struct unit_job *job)
+{
+    for (size_t i = 0; i < job->pc_count; i++) {
+        if (job->symbols[job->pc_idxs[i]].has_others) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Notes functions of the unit that have the same code as the one of a wanted address. */
+static int take_twins(struct unit_job *job)
+{
+    int err = 0;
+    for (size_t i = 0; i < job->scopes.twin_count && err == 0; i++) {
+        struct hs_dwarf_twin *twin = &job->scopes.twins[i];
+        struct hs_dwarf_scope *scope = &job->scopes.scopes[job->scopes.scope_of[twin->pc_idx]];
+        while (scope->parent != HS_DWARF_SCOPE_NONE) {
+            scope = &job->scopes.scopes[scope->parent];
+        }
+        err = hs_folded_names_add(job->folded, &scope->die, twin->sva, twin->size_bytes);
+        err = err ? err : hs_folded_names_add(job->folded, &twin->die, twin->sva, twin->size_bytes);
+    }
+    return err;
+}
+
 static int name_unit(struct unit_job *job, const struct hs_line_sections *sections,
                      uint64_t code_sva)
 {
@@ -162,6 +196,11 @@ static int name_unit(struct unit_job *job, const struct hs_line_sections *sectio
     for (size_t i = 0; err == 0 && i < job->pc_count; i++) {
         name_address(job, i);
         err = job->builder->err;
+    }
+    bool is_telling = !is_assembler(job->unit);
+    err = err || !is_telling ? err : take_twins(job);
+    if (err == 0 && is_telling && has_others(job)) {
+        hs_folded_names_take_unit(job->folded, job->unit, job->pcs, job->pc_count);
     }
     hs_dwarf_lines_close(&job->lines);
     hs_dwarf_scopes_deinit(&job->scopes);
@@ -201,7 +240,8 @@ static int group_by_unit(const struct hs_dwarf_units *units, size_t pc_count, ui
 }
 
 static int name_all(struct hs_symbol_builder *builder, const struct hs_dwarf_file *dwarf,
-                    uint64_t code_sva, const struct hs_elf_name *symbols)
+                    uint64_t code_sva, const struct hs_elf_name *symbols,
+                    struct hs_folded_names *folded)
 {
     struct hs_dwarf_units units = { 0 };
     int err = hs_dwarf_file_units(dwarf, code_sva, builder->pcs, builder->pc_count, &units);
@@ -218,6 +258,7 @@ static int name_all(struct hs_symbol_builder *builder, const struct hs_dwarf_fil
         struct unit_job job = {
             .builder = builder,
             .symbols = symbols,
+            .folded = folded,
             .unit = &units.dies[u],
             .pc_idxs = order + first_of[u],
             .pcs = pcs,
@@ -234,7 +275,7 @@ static int name_all(struct hs_symbol_builder *builder, const struct hs_dwarf_fil
 
 int hs_dwarf_names(struct hs_symbol_builder *builder, const struct hs_elf_file *file,
                    const struct hs_elf_file *alt, const char *cache_folder,
-                   const struct hs_elf_name *symbols)
+                   const struct hs_elf_name *symbols, struct hs_folded_names *folded)
 {
     struct hs_dwarf_file own, shared;
     hs_dwarf_open(file, cache_folder, &own);
@@ -246,7 +287,7 @@ int hs_dwarf_names(struct hs_symbol_builder *builder, const struct hs_elf_file *
     if (shared.dwarf) {
         dwarf_setalt(own.dwarf, shared.dwarf);
     }
-    int err = name_all(builder, &own, hs_elf_file_code_sva(file), symbols);
+    int err = name_all(builder, &own, hs_elf_file_code_sva(file), symbols, folded);
     hs_dwarf_close(&own);
     hs_dwarf_close(&shared);
     return err;

@@ -14,13 +14,16 @@
 
 /* No program has deeper nesting; real ones stay below 100. */
 #define DEPTH_MAX 1000U
+/* Further ones of a unit are left out. */
+#define TWINS_MAX 4096U
 
 struct walk {
     const uint64_t *pcs;
     size_t pc_count;
     struct hs_dwarf_scopes *found;
-    uint64_t *width; /* per address: size of the function range in which it was found */
-    bool is_deep;    /* the walk enters types and other functions, too */
+    /* Per address: start and size of the function range in which it was found. */
+    uint64_t *start, *width;
+    bool is_deep; /* the walk enters types and other functions, too */
     int err;
 };
 
@@ -57,6 +60,25 @@ static bool may_take(const struct walk *walk, size_t i, uint32_t parent, bool is
     return owner == HS_DWARF_SCOPE_NONE || range_bytes < walk->width[i];
 }
 
+/* Notes a function whose range another one has already, if the range has a wanted address. */
+static void note_twin(struct walk *walk, const Dwarf_Die *die, uint64_t low, uint64_t high)
+{
+    struct hs_dwarf_scopes *found = walk->found;
+    size_t i = hs_pc_first(walk->pcs, walk->pc_count, low);
+    if (i == walk->pc_count || walk->pcs[i] >= high || found->twin_count == TWINS_MAX ||
+        found->scope_of[i] == HS_DWARF_SCOPE_NONE || walk->start[i] != low ||
+        walk->width[i] != high - low) {
+        return;
+    }
+    walk->err = hs_array_reserve(&found->twins, &found->twin_capacity, found->twin_count + 1,
+                                 sizeof(*found->twins));
+    if (walk->err == 0) {
+        found->twins[found->twin_count++] = (struct hs_dwarf_twin){
+            .die = *die, .sva = low, .size_bytes = high - low, .pc_idx = (uint32_t)i
+        };
+    }
+}
+
 /* Gives the addresses in [low, high) to *scope, which is made for the first of them. */
 static void take_range(struct walk *walk, const Dwarf_Die *die, bool is_inlined, uint32_t parent,
                        uint64_t low, uint64_t high, uint32_t *scope)
@@ -73,6 +95,7 @@ static void take_range(struct walk *walk, const Dwarf_Die *die, bool is_inlined,
         walk->found->scope_of[i] = *scope;
         if (!is_inlined) {
             walk->width[i] = high - low;
+            walk->start[i] = low;
         }
     }
 }
@@ -84,6 +107,9 @@ static uint32_t take_function(struct walk *walk, Dwarf_Die *die, bool is_inlined
     Dwarf_Addr base, low, high;
     ptrdiff_t off = 0;
     while (walk->err == 0 && (off = dwarf_ranges(die, off, &base, &low, &high)) > 0) {
+        if (!is_inlined && !walk->is_deep) {
+            note_twin(walk, die, low, high);
+        }
         take_range(walk, die, is_inlined, parent, low, high, &scope);
     }
     return scope;
@@ -180,7 +206,8 @@ int hs_dwarf_scopes_find(Dwarf_Die *unit, const uint64_t *pcs, size_t pc_count,
     struct walk walk = { .pcs = pcs, .pc_count = pc_count, .found = &found };
     found.scope_of = malloc((pc_count + 1) * sizeof(*found.scope_of));
     walk.width = malloc((pc_count + 1) * sizeof(*walk.width));
-    if (!found.scope_of || !walk.width) {
+    walk.start = malloc((pc_count + 1) * sizeof(*walk.start));
+    if (!found.scope_of || !walk.width || !walk.start) {
         walk.err = -ENOMEM;
     } else {
         memset(found.scope_of, 0xff, pc_count * sizeof(*found.scope_of));
@@ -191,6 +218,7 @@ int hs_dwarf_scopes_find(Dwarf_Die *unit, const uint64_t *pcs, size_t pc_count,
         }
     }
     free(walk.width);
+    free(walk.start);
     if (walk.err != 0) {
         hs_dwarf_scopes_deinit(&found);
         return walk.err;
@@ -203,5 +231,6 @@ void hs_dwarf_scopes_deinit(struct hs_dwarf_scopes *scopes)
 {
     free(scopes->scopes);
     free(scopes->scope_of);
+    free(scopes->twins);
     *scopes = (struct hs_dwarf_scopes){ 0 };
 }

@@ -31,7 +31,17 @@ struct hs_dwarf_scope {
     struct hs_symbol_name name; /* filled by dwarf_names.c when it is needed */
 };
 
+/* A function that has the same code as one that was found before: the linker folded them. */
+struct hs_dwarf_twin {
+    Dwarf_Die die;
+    uint64_t sva, size_bytes;
+    uint32_t pc_idx; /* the first wanted address in it */
+};
+
 struct hs_dwarf_scopes {
+    struct hs_dwarf_twin *twins;
+    size_t twin_count;
+    size_t twin_capacity;
     struct hs_dwarf_scope *scopes;
     size_t count;
     size_t capacity;

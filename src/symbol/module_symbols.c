@@ -96,18 +96,20 @@ static void use_tables(struct hs_symbol_builder *builder, const struct hs_elf_na
     }
 }
 
-/* Marks code that functions share, by the best kind of table that there is. */
-static int mark_folded(const struct hs_debug_files *files, const struct hs_elf_file *mini,
-                       struct hs_symbol_builder *builder, const struct hs_elf_name *names)
+/* Finds code that functions may share, by the best kind of table that there is. */
+static int find_folded(const struct hs_debug_files *files, const struct hs_elf_file *mini,
+                       const struct hs_symbol_builder *builder, const struct hs_elf_name *names,
+                       struct hs_folded_names *ret_folded)
 {
     const struct hs_elf_file *file = files->module.has_symtab  ? &files->module
                                      : files->debug.has_symtab ? &files->debug
                                      : mini->elf               ? mini
                                                                : &files->module;
     bool is_exported_only = file == &files->module && !file->has_symtab;
-    return file->elf ? hs_folded_names_mark(builder, file,
-                                            is_exported_only ? SHT_DYNSYM : SHT_SYMTAB, names)
-                     : 0;
+    return file->elf
+               ? hs_folded_names_find(ret_folded, file, is_exported_only ? SHT_DYNSYM : SHT_SYMTAB,
+                                      builder, names)
+               : 0;
 }
 
 static int name_from_files(const struct hs_symbol_options *options,
@@ -123,15 +125,18 @@ static int name_from_files(const struct hs_symbol_options *options,
     if (err == 0) {
         err = read_tables(files, &mini, builder, names, sources);
     }
+    struct hs_folded_names folded = { 0 };
+    err = err ? err : find_folded(files, &mini, builder, names, &folded);
     const struct hs_elf_file *dwarf = hs_debug_files_dwarf(files);
     if (err == 0 && dwarf && !(options && options->is_tables_only)) {
         err = hs_dwarf_names(builder, dwarf, &files->alt, options ? options->cache_folder : NULL,
-                             names);
+                             names, &folded);
     }
     if (err == 0) {
         use_tables(builder, names, sources);
-        err = mark_folded(files, &mini, builder, names);
+        err = hs_folded_names_mark(&folded, builder, names);
     }
+    hs_folded_names_deinit(&folded);
     free(names);
     free(sources);
     hs_elf_file_close(&mini);

@@ -79,3 +79,98 @@ def test_aliases_are_not_folded_code(heapscope, source):
     rows = functions(heapscope, record(heapscope, source, "plain"))
     assert not any(MARK in name for name in rows), rows.keys()
     assert BOTH <= set(rows)
+
+
+C_SOURCE = r"""
+#include <stdlib.h>
+void *kept[10000];
+int kept_count;
+#define BODY(bytes) { void *p = malloc(bytes + n); kept[kept_count++] = p; return p; }
+static __attribute__((noinline)) void *grow_list(int n) BODY(5000)
+static __attribute__((noinline)) void *grow_table(int n) BODY(5000)
+__attribute__((noinline)) void *read_all(int n) BODY(6000)
+__attribute__((noinline)) void *write_all(int n) BODY(6000)
+/* One function with many names. */
+static __attribute__((noinline)) void *only(int n) BODY(7000)
+static void *only_static(int n) __attribute__((alias("only"), used));
+void *only_public(int n) __attribute__((alias("only")));
+__attribute__((noinline)) void *strong(int n) BODY(8000)
+void *weak(int n) __attribute__((weak, alias("strong")));
+extern __typeof(strong) other_strong __attribute__((alias("strong")));
+void *first_label(int n);
+int main(int argc, char **argv)
+{
+    (void)argv;
+    for (int i = 0; i < 1000; i++) {
+        grow_list(argc);
+        grow_table(argc);
+        read_all(argc);
+        write_all(argc);
+        only_static(argc);
+        only_public(argc);
+        weak(argc);
+        other_strong(argc);
+        first_label(argc);
+    }
+}
+"""
+# For DWARF, each label of assembler code is a function.
+ASSEMBLER = """
+    .text
+    .globl first_label, second_label
+    .type first_label, @function
+    .type second_label, @function
+first_label:
+second_label:
+    sub $8, %rsp
+    call same_elsewhere
+    add $8, %rsp
+    ret
+    .size first_label, .-first_label
+    .size second_label, .-second_label
+"""
+# Another unit has a static function with the name of an alias here.
+OTHER_SOURCE = r"""
+#include <stdlib.h>
+extern void *kept[];
+extern int kept_count;
+static __attribute__((noinline)) void *only_static(int n) { void *p = malloc(9000 + n); kept[kept_count++] = p; return p; }
+void *same_elsewhere(int n) { return n ? only_static(n) : NULL; }
+"""
+C_BUILDS = {
+    "gcc-ipa": ["gcc", "-O2", "-fno-inline", "-fno-ipa-sra", "-fno-ipa-cp"],
+    "gcc-gold": ["gcc", "-O1", "-fuse-ld=gold", "-Wl,--icf=all"],
+    "gcc-lld": ["gcc", "-O1", "-fuse-ld=lld", "-Wl,--icf=all"],
+    "clang-gold": ["clang", "-O1", "-fuse-ld=gold", "-Wl,--icf=all"],
+    "clang-lld": ["clang", "-O1", "-fuse-ld=lld", "-Wl,--icf=all"],
+}
+
+
+def c_functions(heapscope, folder, build, *flags):
+    (folder / "one.c").write_text(C_SOURCE)
+    (folder / "other.c").write_text(OTHER_SOURCE)
+    (folder / "labels.s").write_text(ASSEMBLER)
+    ipa = ["-fno-ipa-icf"] if build in ("gcc-gold", "gcc-lld") else []
+    subprocess.run([*C_BUILDS[build], *ipa, *flags, "-fno-optimize-sibling-calls", "-ffunction-sections", "one.c", "other.c", "labels.s", "-o",
+                    "program"], cwd=folder, check=True)
+    done = heapscope("run", "-q", "-o", folder / "x.pftrace", "--", folder / "program")
+    assert done.returncode == 0, done.stderr
+    return functions(heapscope, folder / "x.pftrace")
+
+
+@pytest.mark.parametrize("build", C_BUILDS)
+def test_functions_of_c(heapscope, tmp_path, build):
+    """DWARF says which names are functions of their own; aliases of all kinds get no mark."""
+    rows = c_functions(heapscope, tmp_path, build, "-g")
+    folded = {row["folded_functions"] for name, row in rows.items() if name.endswith(MARK)}
+    assert all(("folded_functions" in row) == name.endswith(MARK) for name, row in rows.items()), rows
+    # gcc's own folding keeps functions apart that others may call, as their addresses may be compared.
+    assert folded == {"grow_list | grow_table"} | ({"read_all | write_all"} if "ipa" not in build else set()), rows.keys()
+    assert any(name in rows for name in ("first_label", "second_label"))
+    assert any(name in rows for name in ("only", "only_static", "only_public")) and any(name in rows for name in ("strong", "weak", "other_strong"))
+
+
+def test_functions_of_c_without_dwarf(heapscope, tmp_path):
+    """Nothing tells folded functions from aliases then."""
+    rows = c_functions(heapscope, tmp_path, "gcc-gold")
+    assert {"main"} <= set(rows) and not any(MARK in name for name in rows), rows.keys()
