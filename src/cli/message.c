@@ -66,3 +66,8 @@ void hs_message_set_quiet(bool is_quiet)
 {
     quiet = is_quiet;
 }
+
+void hs_message_text(const char *text)
+{
+    hs_message("%s", text);
+}

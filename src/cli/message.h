@@ -17,6 +17,9 @@
  * the end. */
 void hs_message(const char *format, ...) HS_PRINTF(1, 2);
 
+/* Prints this text. */
+void hs_message_text(const char *text);
+
 /* Prints information, not an error: silent after hs_message_set_quiet(true). */
 void hs_message_info(const char *format, ...) HS_PRINTF(1, 2);
 

@@ -14,6 +14,10 @@
 
 /* The line of run and of the readers of files. */
 #define HS_PROGRESS_NAMING "heapscope: looking up names of functions ...\n"
+/* That of run and attach where they also ask servers. */
+#define HS_PROGRESS_ASKING                                                                         \
+    "heapscope: looking up names of functions, also at the servers in DEBUGINFOD_URLS (Ctrl-C "    \
+    "leaves out the rest) ...\n"
 
 /* The work begins. `line` has its prefix and newline, and must stay valid until
  * hs_progress_over(). */

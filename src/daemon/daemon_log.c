@@ -24,3 +24,8 @@ void hs_daemon_log(const char *format, ...)
     line[bytes++] = '\n';
     (void)hs_write_all(STDERR_FILENO, line, bytes);
 }
+
+void hs_daemon_log_text(const char *text)
+{
+    hs_daemon_log("%s", text);
+}

@@ -11,3 +11,5 @@
 
 /* Writes a line; without a newline in `format`. */
 void hs_daemon_log(const char *format, ...) HS_PRINTF(1, 2);
+/* Writes this text as a line. */
+void hs_daemon_log_text(const char *text);

@@ -12,7 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "daemon/daemon_log.h"
 #include "daemon/worker_process.h"
+#include "profile/model/original_names.h"
 #include "profile/model/symbolize.h"
 #include "profile/read/load.h"
 #include "util/write_all.h"
@@ -95,6 +97,9 @@ static void add_addresses_of_previous_part(const struct hs_finalizer_task *task)
     snprintf(path, sizeof(path), "/proc/self/fd/%d", task->file->file_fd);
     if (hs_profile_load(path, &profile, NULL) == 0) {
         hs_profile_wanted(profile, &task->session->wanted);
+        if (hs_trace_names_wants_java()) {
+            hs_original_names_wanted(profile, &task->session->java_wanted);
+        }
         hs_profile_free(profile);
     }
 }
@@ -114,7 +119,8 @@ static int finish(const struct hs_finalizer_task *task)
     }
     hs_finalizer_wait_for_turn();
     add_addresses_of_previous_part(task);
-    task->session->is_naming_cancelled = are_names_skipped;
+    task->session->naming.say = hs_daemon_log_text;
+    task->session->naming.is_cancelled = are_names_skipped;
     r = hs_session_finish(task->session);
     if (!hs_recording_file_is_in_place(file)) {
         return r < 0 ? r : -ENOENT; /* the file was removed or replaced */

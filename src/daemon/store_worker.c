@@ -77,13 +77,21 @@ static int append_names(const struct task *task, struct hs_buf *out)
     const struct hs_trace_writer_config config = { .sink = add_to_buf, .sink_ctx = out };
     struct hs_symbol_wanted wanted = { 0 };
     struct hs_trace_writer *writer = NULL;
-    bool is_interrupted = false;
+    struct hs_java_wanted java = { 0 };
+    struct hs_trace_naming naming = { .files = task->files,
+                                      .java = &java,
+                                      .say = hs_daemon_log_text };
+    const struct hs_jit_names no_jit = { 0 };
     int r = hs_trace_writer_new(&config, &writer);
     r = r < 0 ? r : hs_symbol_packets_add_snapshot(&wanted, task->snap, &skipped, NULL);
-    r = r < 0 ? r : hs_trace_names_append(writer, &wanted, task->files, NULL, &is_interrupted);
+    if (r == 0 && hs_trace_names_wants_java()) {
+        r = hs_trace_names_add_java(&java, task->snap, &no_jit);
+    }
+    r = r < 0 ? r : hs_trace_names_append(writer, &wanted, &naming);
     r = r < 0 ? r : hs_trace_writer_finish(writer);
     hs_trace_writer_free(writer);
     hs_symbol_wanted_deinit(&wanted);
+    hs_java_wanted_deinit(&java);
     return r;
 }
 

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -55,6 +56,39 @@ int hs_map_list_add_all(struct hs_map_list *list, const char *text)
         text += bytes + (text[bytes] == ':');
     }
     return err;
+}
+
+int hs_map_list_add_environment(struct hs_map_list *list)
+{
+    const char *value = getenv("PERFETTO_PROGUARD_MAP");
+    return value ? hs_map_list_add_all(list, value) : 0;
+}
+
+/* --- what is wrong --- */
+
+void hs_map_list_write_error(int err, struct hs_buf *words)
+{
+    const char *value = getenv("PERFETTO_PROGUARD_MAP");
+    if (err == -EINVAL) {
+        hs_buf_printf(words,
+                      "Invalid PERFETTO_PROGUARD_MAP: '%s': expected "
+                      "[PACKAGE=]FILE[:[PACKAGE=]FILE...], such as com.example.one=one.txt:two.txt",
+                      value ? value : "");
+    } else {
+        hs_buf_printf(words, "PERFETTO_PROGUARD_MAP: %s", strerror(-err));
+    }
+}
+
+void hs_map_file_write_error(const struct hs_map_file *file, int err,
+                             const struct hs_proguard_error *error, struct hs_buf *words)
+{
+    if (err == HS_PROGUARD_E_LINE) {
+        hs_buf_printf(
+            words, "%s: line %" PRIu64 ": %s: this is no map of R8 or ProGuard, or it is damaged",
+            file->path, error->line, error->what);
+    } else {
+        hs_buf_printf(words, "%s: cannot read the map: %s", file->path, strerror(-err));
+    }
 }
 
 /* --- reading --- */

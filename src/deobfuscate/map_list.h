@@ -16,6 +16,7 @@
 #include "deobfuscate/java_names.h"
 #include "deobfuscate/java_wanted.h"
 #include "deobfuscate/proguard_map.h"
+#include "util/buf.h"
 
 struct hs_map_file {
     char *package; /* "" for all */
@@ -34,6 +35,14 @@ void hs_map_list_deinit(struct hs_map_list *list);
 int hs_map_list_add(struct hs_map_list *list, const char *text);
 /* Adds each of a list with colons between; empty elements are left out. */
 int hs_map_list_add_all(struct hs_map_list *list, const char *text);
+
+/* Adds those of PERFETTO_PROGUARD_MAP, if it is set. */
+int hs_map_list_add_environment(struct hs_map_list *list);
+/* Writes what is wrong with PERFETTO_PROGUARD_MAP, after this error. */
+void hs_map_list_write_error(int err, struct hs_buf *words);
+/* Writes why the map could not be read: err and *error are those of hs_map_file_read(). */
+void hs_map_file_write_error(const struct hs_map_file *file, int err,
+                             const struct hs_proguard_error *error, struct hs_buf *words);
 
 /*
  * Reads a map and hands the methods that are wanted to the sink, with their classes; all classes

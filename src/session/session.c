@@ -158,6 +158,7 @@ struct hs_session *hs_session_free(struct hs_session *session)
         hs_sources_free(session->sources);
         hs_trace_writer_free(session->writer);
         hs_symbol_wanted_deinit(&session->wanted);
+        hs_java_wanted_deinit(&session->java_wanted);
         hs_frame_names_deinit(&session->frame_names);
         hs_target_files_free(session->files);
         hs_session_settings_deinit(&session->settings);
@@ -283,6 +284,10 @@ int hs_session_dump(struct hs_session *session, const struct hs_snapshot *snap)
         if (session->settings.is_symbolizing) {
             const struct hs_skipped_files skipped = skipped_of(&session->settings);
             const struct hs_symbol_named named = { hs_frame_names_has_jit, &session->frame_names };
+            if (hs_trace_names_wants_java()) {
+                session->error =
+                    hs_trace_names_add_java(&session->java_wanted, snap, &session->frame_names.jit);
+            }
             session->error =
                 hs_symbol_packets_add_snapshot(&session->wanted, snap, &skipped, &named);
         }
@@ -392,9 +397,10 @@ int hs_session_finish(struct hs_session *session)
     if (session->error == 0 && session->settings.is_symbolizing) {
         /* After a failure the trace is valid, without names; the writer returns its own error at
          * the end. */
+        session->naming.files = session->files;
+        session->naming.java = &session->java_wanted;
         session->names_error =
-            hs_trace_names_append(session->writer, &session->wanted, session->files,
-                                  session->is_naming_cancelled, &session->has_lost_names);
+            hs_trace_names_append(session->writer, &session->wanted, &session->naming);
     }
     if (session->error == 0) {
         session->error = hs_trace_writer_finish(session->writer);

@@ -29,6 +29,7 @@
 #include "session/heaps_seen.h"
 #include "session/match.h"
 #include "session/process_facts.h"
+#include "session/trace_names.h"
 #include "sources/sources.h"
 #include "symbol/symbol_wanted.h"
 #include "symbol/target_files.h"
@@ -137,11 +138,11 @@ struct hs_session {
     void *wants_ctx;
     struct hs_trace_place place; /* in the trace, after the last flush */
     bool is_over;
-    bool (*is_naming_cancelled)(
-        void);           /* asked while names are looked up; true ends that. NULL: never */
-    bool has_lost_names; /* is_naming_cancelled ended the look-up, and some names are missing */
-    int names_error;     /* why names could not be looked up; 0: they were */
-    int error;           /* the trace's first error; 0: none */
+    struct hs_java_wanted java_wanted; /* methods of Java whose original names it will need */
+    /* How names are looked up at the end: the owner sets is_cancelled, on_progress and say. */
+    struct hs_trace_naming naming;
+    int names_error;           /* why names could not be looked up; 0: they were */
+    int error;                 /* the trace's first error; 0: none */
     uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
     uint64_t next_dump_ns;     /* UINT64_MAX: none is due */
     uint64_t idle_ns;          /* since when no process is left to record; 0: there is one */

@@ -240,7 +240,8 @@ static void ask_debuginfod(struct hs_debug_search *search)
     if (!search->options || !search->options->has_debuginfod || search->wanted_id_bytes == 0) {
         return;
     }
-    int err = hs_debuginfod_find(search->wanted_id, search->wanted_id_bytes, &path);
+    int err =
+        hs_debuginfod_find(search->options, search->wanted_id, search->wanted_id_bytes, &path);
     if (err == 0) {
         hs_debug_search_try(search, HS_DEBUG_PROOF_NONE, 0, "%s", path);
         free(path);
@@ -403,7 +404,7 @@ static void find_alt(struct hs_debug_search *search)
     }
     char *asked = NULL;
     if (!files->alt.elf && search->options && search->options->has_debuginfod &&
-        hs_debuginfod_find(id, id_bytes, &asked) == 0 &&
+        hs_debuginfod_find(search->options, id, id_bytes, &asked) == 0 &&
         hs_elf_file_open(asked, &files->alt) == 0 &&
         !hs_debug_search_has_id(&files->alt, id, id_bytes)) {
         hs_elf_file_close(&files->alt);

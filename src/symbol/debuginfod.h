@@ -8,12 +8,13 @@
  * an HTTP client along, which a profile without servers should not pay for.
  *
  * A server that cannot be reached costs a wait once for each worker: afterwards that worker asks no
- * more. A download that has not begun after CONNECT_MS (or the seconds in DEBUGINFOD_TIMEOUT) is
- * given up.
+ * more. A download that has not begun after the seconds in DEBUGINFOD_TIMEOUT, or else the
+ * caller's limit or CONNECT_MS, is given up. So is one that has not ended when the caller's time is
+ * over.
  *
  * Threads   one user.
- * Fails     -ENOENT: no server has it; -ENOSYS: the library is not installed; other -errno: no
- *           server could be reached.
+ * Fails     -ENOENT: no server has it; -ENOSYS: the library is not installed; -ETIME: the time is
+ *           over; other -errno: no server could be reached.
  */
 #pragma once
 
@@ -21,10 +22,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "symbol/symbol_request.h"
+
 /* DEBUGINFOD_URLS names a server. */
 bool hs_debuginfod_is_wanted(void);
 /* The client library is installed. Loads it. */
 bool hs_debuginfod_is_installed(void);
 
-/* Finds or downloads the debug file of a build id. The caller frees *ret_path. */
-int hs_debuginfod_find(const uint8_t *id, size_t id_bytes, char **ret_path);
+/* Finds or downloads the debug file of a build id, within the limits in `options`. The caller frees
+ * *ret_path. */
+int hs_debuginfod_find(const struct hs_symbol_options *options, const uint8_t *id, size_t id_bytes,
+                       char **ret_path);

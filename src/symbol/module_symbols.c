@@ -145,7 +145,7 @@ static int name_from_files(const struct hs_symbol_options *options,
 
 static enum hs_symbol_reason reason_of(const struct hs_debug_files *files)
 {
-    if (files->is_server_missing && !files->module.elf) {
+    if (files->is_server_missing) {
         return HS_SYMBOL_REASON_NO_SERVER;
     }
     switch (files->module_err) {

@@ -36,6 +36,8 @@ struct hs_symbol_options {
     bool is_given_only;
     /* what no file here names is asked of the servers in DEBUGINFOD_URLS: debuginfod.h */
     bool has_debuginfod;
+    unsigned server_timeout_ms; /* how long an answer may take to begin; 0: 20 s */
+    uint64_t servers_until_ns;  /* CLOCK_MONOTONIC: no server is asked later; 0: no limit */
     /* only functions, from symbol tables; no DWARF, so neither lines nor inlined calls */
     bool is_tables_only;
     const char *perf_map_folder;                /* NULL: /tmp */

@@ -37,7 +37,7 @@ enum hs_symbol_reason {
     HS_SYMBOL_REASON_TOO_SLOW, /* the time limit was reached */
     /* the caller cancelled it, because the user sent a signal */
     HS_SYMBOL_REASON_INTERRUPTED,
-    HS_SYMBOL_REASON_NO_SERVER, /* no file here, and no debuginfod server answered */
+    HS_SYMBOL_REASON_NO_SERVER, /* no file here has them, and no debuginfod server answered */
     HS_SYMBOL_REASON_N,
 };
 

@@ -119,6 +119,17 @@ uint64_t hs_writer_round(double value)
 
 /* --- packets --- */
 
+static void add_bytes(struct hs_trace_writer *writer, const void *data, size_t bytes)
+{
+    hs_buf_add(writer->press ? hs_writer_compress_in(writer->press) : &writer->out, data, bytes);
+}
+
+static void end_packet(struct hs_trace_writer *writer)
+{
+    hs_writer_fail(writer, writer->press ? hs_writer_compress(writer->press, false, &writer->out)
+                                         : writer->out.err);
+}
+
 void hs_writer_packet(struct hs_trace_writer *writer, const Hs__Pb__TracePacket *packet)
 {
     if (writer->err != 0) {
@@ -133,11 +144,18 @@ void hs_writer_packet(struct hs_trace_writer *writer, const Hs__Pb__TracePacket 
     uint8_t head[HS_PACKET_HEAD_BYTES];
     size_t head_bytes = hs_put_packet_head(head, bytes);
     hs__pb__trace_packet__pack(packet, writer->scratch);
-    struct hs_buf *to = writer->press ? hs_writer_compress_in(writer->press) : &writer->out;
-    hs_buf_add(to, head, head_bytes);
-    hs_buf_add(to, writer->scratch, bytes);
-    hs_writer_fail(writer, writer->press ? hs_writer_compress(writer->press, false, &writer->out)
-                                         : writer->out.err);
+    add_bytes(writer, head, head_bytes);
+    add_bytes(writer, writer->scratch, bytes);
+    end_packet(writer);
+}
+
+int hs_trace_writer_packets(struct hs_trace_writer *writer, const void *data, size_t bytes)
+{
+    if (writer->err == 0) {
+        add_bytes(writer, data, bytes);
+        end_packet(writer);
+    }
+    return writer->err;
 }
 
 /* Converts a time of CLOCK_MONOTONIC to CLOCK_BOOTTIME. */

@@ -165,5 +165,8 @@ int hs_trace_writer_names_end(struct hs_trace_writer *writer, uint32_t module_co
 int hs_trace_writer_nameless(struct hs_trace_writer *writer,
                              const struct hs_trace_nameless *module);
 
+/* Writes whole packets of a trace, as they are. They must stand alone. */
+int hs_trace_writer_packets(struct hs_trace_writer *writer, const void *data, size_t bytes);
+
 /* Passes all buffered bytes to the sink. Returns the first error of all calls. */
 int hs_trace_writer_finish(struct hs_trace_writer *writer);

@@ -4,7 +4,6 @@
 #include "cli/daemon_client/snapshot_output.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -12,11 +11,13 @@
 #include "cli/cmd.h"
 #include "cli/message.h"
 #include "cli/progress.h"
+#include "cli/read/name_maps.h"
+#include "cli/read/symbol_sources.h"
 #include "profile/model/frame_types.h"
+#include "profile/model/original_names.h"
 #include "profile/model/symbolize.h"
 #include "profile/read/load.h"
 #include "session/trace_names.h"
-#include "symbol/cache_folder.h"
 #include "symbol/target_files.h"
 #include "trace/trace_writer.h"
 #include "util/buf.h"
@@ -40,12 +41,12 @@ static int write_pprof(struct hs_profile *profile, const struct hs_snapshot_outp
 {
     const struct hs_pprof_options pprof = { .with_tags = output->with_tags };
     const struct hs_select_spec select = { .snapshot = HS_SELECT_LAST };
-    char cache[PATH_MAX];
-    const struct hs_symbol_options options = {
-        .cache_folder = hs_cache_folder_find(cache, sizeof(cache)) ? cache : NULL,
-    };
-    if (output->is_symbolizing) {
+    struct hs_name_sources sources;
+    if (output->is_symbolizing && hs_symbol_sources_read(&sources) == 0) {
+        const struct hs_symbol_options options = hs_symbol_sources_options(&sources);
         hs_profile_symbolize(profile, &options, NULL);
+        hs_name_sources_deinit(&sources);
+        hs_name_maps_apply(profile);
     }
     int r = hs_frame_types_apply(profile);
     return r < 0 ? r : hs_pprof_write(profile, &select, &pprof, out);
@@ -78,7 +79,10 @@ static int write_trace(const struct hs_snapshot_output *output, const struct hs_
     struct hs_symbol_wanted wanted = { 0 };
     struct hs_trace_writer *writer = NULL;
     struct hs_target_files *files = NULL;
-    bool is_interrupted = false;
+    struct hs_java_wanted java = { 0 };
+    struct hs_trace_naming naming = { .java = &java,
+                                      .on_progress = hs_progress_step,
+                                      .say = hs_message_text };
     hs_buf_add(out, output->trace, output->trace_bytes);
     if (!output->is_symbolizing) {
         return out->err;
@@ -87,15 +91,20 @@ static int write_trace(const struct hs_snapshot_output *output, const struct hs_
     if (r == 0) {
         r = hs_profile_wanted(profile, &wanted);
     }
+    if (r == 0 && hs_trace_names_wants_java()) {
+        r = hs_original_names_wanted(profile, &java);
+    }
     if (r == 0) {
         look_at_processes(profile, &files);
-        r = hs_trace_names_append(writer, &wanted, files, NULL, &is_interrupted);
+        naming.files = files;
+        r = hs_trace_names_append(writer, &wanted, &naming);
     }
     if (r == 0) {
         r = hs_trace_writer_finish(writer);
     }
     hs_trace_writer_free(writer);
     hs_symbol_wanted_deinit(&wanted);
+    hs_java_wanted_deinit(&java);
     hs_target_files_free(files);
     return r;
 }

@@ -123,7 +123,7 @@ static int fill(void *ctx, struct hs_buf *out)
 static int find_names(struct bundle *bundle, const char *path, const struct bundle_args *args)
 {
     struct hs_trace_input again;
-    struct hs_symbol_sources sources;
+    struct hs_name_sources sources;
     int err = give_folders(args);
     err = err ? err : hs_symbol_sources_read(&sources);
     if (err != 0) {
@@ -133,7 +133,7 @@ static int find_names(struct bundle *bundle, const char *path, const struct bund
     hs_trace_input_init(&again, bundle->input.file, bundle->input.file_bytes);
     err = hs_symbol_append_find(path, &again, &sources, &bundle->found);
     err = err ? err : hs_symbol_append_fill(&bundle->found, &bundle->symbols);
-    hs_symbol_sources_deinit(&sources);
+    hs_name_sources_deinit(&sources);
     return err;
 }
 

@@ -61,7 +61,10 @@ static void write_reason(const struct hs_missing_module *module, const char *opt
                       why, option);
         break;
     case HS_SYMBOL_REASON_NO_SERVER:
-        hs_buf_printf(text, "file not found, and %s: look at DEBUGINFOD_URLS and the network", why);
+        hs_buf_printf(text,
+                      "no file here has its names, and %s: look at DEBUGINFOD_URLS and the "
+                      "network",
+                      why);
         break;
     default:
         hs_buf_str(text, why);

@@ -4,7 +4,6 @@
 #include "cli/read/name_maps.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,32 +18,29 @@ bool hs_name_maps_are_in_environment(void)
     return value && value[0] != '\0';
 }
 
+static void say(struct hs_buf *words)
+{
+    hs_message("%s", hs_buf_text(words));
+    hs_buf_deinit(words);
+}
+
 int hs_name_maps_of_environment(struct hs_map_list *maps)
 {
-    const char *value = getenv("PERFETTO_PROGUARD_MAP");
-    int err = value ? hs_map_list_add_all(maps, value) : 0;
-    if (err == -EINVAL) {
-        hs_message(
-            "Invalid PERFETTO_PROGUARD_MAP: '%s': expected [PACKAGE=]FILE[:[PACKAGE=]FILE...]"
-            ", such as com.example.one=one.txt:two.txt",
-            value);
-        return HS_EXIT_STATUS_USAGE;
-    }
+    struct hs_buf words = HS_BUF_INIT;
+    int err = hs_map_list_add_environment(maps);
     if (err != 0) {
-        hs_message("PERFETTO_PROGUARD_MAP: %s", strerror(-err));
+        hs_map_list_write_error(err, &words);
+        say(&words);
     }
-    return err ? HS_EXIT_STATUS_FAILED : 0;
+    return err == -EINVAL ? HS_EXIT_STATUS_USAGE : err ? HS_EXIT_STATUS_FAILED : 0;
 }
 
 /* Says why a map could not be read. */
 static int fail(const struct hs_map_file *file, int err, const struct hs_proguard_error *error)
 {
-    if (err == HS_PROGUARD_E_LINE) {
-        hs_message("%s: line %" PRIu64 ": %s: this is no map of R8 or ProGuard, or it is damaged",
-                   file->path, error->line, error->what);
-    } else {
-        hs_message("%s: cannot read the map: %s", file->path, strerror(-err));
-    }
+    struct hs_buf words = HS_BUF_INIT;
+    hs_map_file_write_error(file, err, error, &words);
+    say(&words);
     return HS_EXIT_STATUS_FAILED;
 }
 

@@ -54,7 +54,7 @@ static bool has_names(const struct hs_profile *profile)
 }
 
 /* Looks names up, and says what was not found in the user's sources. */
-static int symbolize(struct hs_profile *profile, const struct hs_symbol_sources *sources,
+static int symbolize(struct hs_profile *profile, const struct hs_name_sources *sources,
                      const char *name)
 {
     struct hs_symbolized symbolized = { 0 };
@@ -73,11 +73,11 @@ static int symbolize(struct hs_profile *profile, const struct hs_symbol_sources 
  * was recorded without names. Sources that the user names change that. */
 static void add_names_and_types(struct hs_profile *profile, const char *name)
 {
-    struct hs_symbol_sources sources;
+    struct hs_name_sources sources;
     int r = hs_symbol_sources_read(&sources);
     if (r == 0) {
         r = sources.is_any || !has_names(profile) ? symbolize(profile, &sources, name) : 0;
-        hs_symbol_sources_deinit(&sources);
+        hs_name_sources_deinit(&sources);
     }
     if (r < 0) {
         hs_message("%s: cannot look up function names: %s", name, strerror(-r));

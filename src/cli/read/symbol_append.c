@@ -20,8 +20,7 @@
 #include "util/write_all.h"
 
 int hs_symbol_append_find(const char *path, struct hs_trace_input *input,
-                          const struct hs_symbol_sources *sources,
-                          struct hs_symbol_append *ret_found)
+                          const struct hs_name_sources *sources, struct hs_symbol_append *ret_found)
 {
     struct hs_memory_bound bound;
     struct hs_symbol_append found = { 0 };
@@ -114,7 +113,7 @@ size_t hs_symbol_append_say_missing(const struct hs_symbol_append *found)
     return count;
 }
 
-int hs_symbol_append_packets(const char *path, const struct hs_symbol_sources *sources,
+int hs_symbol_append_packets(const char *path, const struct hs_name_sources *sources,
                              hs_buf_sink_fn *sink, void *sink_ctx)
 {
     struct hs_trace_input input;
@@ -163,8 +162,7 @@ static int append_original_names(const char *path, int fd)
 
 /* Only traces have packets. The code that opens the copy reports a file that cannot be read
  * at all. Takes over the input. */
-static int append_names(struct hs_trace_input *input, int fd,
-                        const struct hs_symbol_sources *sources)
+static int append_names(struct hs_trace_input *input, int fd, const struct hs_name_sources *sources)
 {
     struct hs_symbol_append found = { 0 };
     enum hs_load_kind kind;
@@ -189,7 +187,7 @@ static int append_names(struct hs_trace_input *input, int fd,
     return r < 0 ? r : 0;
 }
 
-int hs_symbol_append_copy(const char *path, const struct hs_symbol_sources *sources)
+int hs_symbol_append_copy(const char *path, const struct hs_name_sources *sources)
 {
     struct hs_trace_input input;
     int r = hs_trace_input_open(&input, path);

@@ -27,7 +27,7 @@ struct hs_symbol_append {
 
 /* Looks up the names of the trace `path`, which is open as `input`. Takes over the input. */
 int hs_symbol_append_find(const char *path, struct hs_trace_input *input,
-                          const struct hs_symbol_sources *sources,
+                          const struct hs_name_sources *sources,
                           struct hs_symbol_append *ret_found);
 /* Frees everything; also after a failure of hs_symbol_append_find(). */
 void hs_symbol_append_deinit(struct hs_symbol_append *found);
@@ -42,9 +42,9 @@ bool hs_symbol_append_has_packets(const struct hs_symbol_append *found);
 size_t hs_symbol_append_say_missing(const struct hs_symbol_append *found);
 
 /* All three for the trace in the file `path`. HS_LOAD_E_... when the file is no profile. */
-int hs_symbol_append_packets(const char *path, const struct hs_symbol_sources *sources,
+int hs_symbol_append_packets(const char *path, const struct hs_name_sources *sources,
                              hs_buf_sink_fn *sink, void *sink_ctx);
 
 /* Copies the file ("-": standard input) to memory, followed by such packets if it is a trace.
  * Returns the descriptor, or -errno. */
-int hs_symbol_append_copy(const char *path, const struct hs_symbol_sources *sources);
+int hs_symbol_append_copy(const char *path, const struct hs_name_sources *sources);

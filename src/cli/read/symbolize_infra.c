@@ -117,12 +117,12 @@ static int want_names(struct work *work)
 
 static int find_names(struct work *work)
 {
-    struct hs_symbol_sources sources;
+    struct hs_name_sources sources;
     int err = hs_symbol_sources_read(&sources);
     if (err == 0) {
         const struct hs_symbol_options options = hs_symbol_sources_options(&sources);
         err = hs_symbolizer_run(&options, work->requests, work->module_count, &work->tables);
-        hs_symbol_sources_deinit(&sources);
+        hs_name_sources_deinit(&sources);
     }
     return err;
 }

@@ -62,7 +62,7 @@ static int write_found(const char *name, const char *output, struct hs_symbol_ap
 int hs_symbolize_trace(const char *path, struct hs_trace_input *input, const char *output)
 {
     const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
-    struct hs_symbol_sources sources;
+    struct hs_name_sources sources;
     struct hs_symbol_append found = { 0 };
     struct hs_load_report report = { 0 };
     int status, err = hs_symbol_sources_read(&sources);
@@ -73,6 +73,6 @@ int hs_symbolize_trace(const char *path, struct hs_trace_input *input, const cha
     err = hs_symbol_append_find(path, input, &sources, &found);
     status = err ? hs_profile_file_fail(path, err, &report) : write_found(name, output, &found);
     hs_symbol_append_deinit(&found);
-    hs_symbol_sources_deinit(&sources);
+    hs_name_sources_deinit(&sources);
     return status;
 }

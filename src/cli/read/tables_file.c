@@ -32,13 +32,13 @@ static int open_with_names(unsigned expected, const char *path, const struct hs_
                            sqlite3 **ret_db, struct hs_load_report *ret_report)
 {
     char copy[32];
-    struct hs_symbol_sources sources;
+    struct hs_name_sources sources;
     int fd = -1, err = hs_symbol_sources_read(&sources);
     bool is_wanted = err == 0 && (sources.is_any || hs_name_maps_are_in_environment());
     if (is_wanted) {
         fd = hs_symbol_append_copy(path, &sources);
     }
-    hs_symbol_sources_deinit(&sources);
+    hs_name_sources_deinit(&sources);
     if (err == 0 && !is_wanted) {
         return hs_sql_open_for(expected, path, heaps, ret_db, ret_report);
     }

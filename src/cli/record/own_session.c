@@ -10,6 +10,7 @@
 #include "cli/end_signals.h"
 #include "cli/message.h"
 #include "cli/progress.h"
+#include "cli/read/symbol_sources.h"
 #include "cli/record/run_summary.h"
 #include "rt/clock.h"
 #include "trace/skipped_files.h"
@@ -103,7 +104,7 @@ static void say_about_names(const struct hs_session *session)
 {
     if (session->names_error < 0) {
         hs_message("cannot look up function names: %s", strerror(-session->names_error));
-    } else if (session->has_lost_names) {
+    } else if (session->naming.is_interrupted) {
         hs_message("interrupted: some functions have no names in the file");
     }
 }
@@ -127,10 +128,12 @@ int hs_own_session_finish(struct hs_own_session *own)
                                             .lost = own->lost,
                                             .stack_count = own->stack_count,
                                             .is_quiet = own->is_quiet };
-    session->is_naming_cancelled = hs_end_signals_is_without_names;
+    session->naming.is_cancelled = hs_end_signals_is_without_names;
+    session->naming.on_progress = hs_progress_step;
+    session->naming.say = hs_message_text;
     hs_end_signals_begin_end();
     if (!own->is_quiet) {
-        hs_progress_expect(HS_PROGRESS_NAMING);
+        hs_progress_expect(hs_symbol_sources_end_line());
     }
     int r = hs_session_finish(session);
     hs_progress_over();

@@ -120,7 +120,7 @@ void hs_record_folder_drop(const struct hs_record_folder *folder)
 /* --- symbols ---------------------------------------------------------------------------------- */
 
 static int write_symbols(const char *raw, const char *symbols,
-                         const struct hs_symbol_sources *sources)
+                         const struct hs_name_sources *sources)
 {
     struct hs_outfile out;
     int r = hs_outfile_open(&out, symbols);
@@ -164,7 +164,7 @@ bool hs_record_folder_wants_symbols(void)
 static bool symbolize(const struct hs_record_folder *folder)
 {
     char raw[PATH_MAX], symbols[PATH_MAX], both[PATH_MAX];
-    struct hs_symbol_sources sources;
+    struct hs_name_sources sources;
     if (!hs_symbol_sources_is_any()) {
         return false;
     }
@@ -173,8 +173,9 @@ static bool symbolize(const struct hs_record_folder *folder)
     hs_record_folder_file(folder, "symbolized-trace", both);
     int r = hs_symbol_sources_read(&sources);
     if (r == 0) {
+        sources.is_end_of_recording = true;
         r = write_symbols(raw, symbols, &sources);
-        hs_symbol_sources_deinit(&sources);
+        hs_name_sources_deinit(&sources);
     }
     struct hs_outfile out;
     if (r == 0 && (r = hs_outfile_open(&out, both)) == 0) {
