@@ -40,6 +40,34 @@ RULES = """
 pytestmark = pytest.mark.skipif(not (shutil.which("proguard") and shutil.which("javac")), reason="needs proguard and a JDK")
 
 
+LIVE = r"""
+package org.app;
+import java.nio.ByteBuffer;
+public class Main {
+    static final class Store {
+        final ByteBuffer[] kept = new ByteBuffer[64];
+        int load(int n) { return keep(n, n + 100000); }
+        int load(String s) { return load(s.length()) + 1; }
+        private int keep(int n, int bytes) {
+            kept[n % 64] = Buffers.make(bytes);
+            return n;
+        }
+    }
+    public static void main(String[] args) {
+        Store store = new Store();
+        int sum = 0;
+        for (int i = 0; i < 300; i++) sum += i % 3 == 0 ? store.load(args[0]) : store.load(i);
+        System.out.println(sum);
+    }
+}
+class Buffers {
+    static ByteBuffer make(int bytes) {
+        return ByteBuffer.allocateDirect(bytes);
+    }
+}
+"""
+
+
 def trace_of(stack):
     """A trace with this stack, the innermost frame first, of (name, line)."""
     frames = list(enumerate(reversed(stack), 1))
@@ -57,13 +85,18 @@ def stack_of(folder, jar):
     return [(name, int(line)) for name, line in (row.split(":") for row in done.stdout.split())]
 
 
-@pytest.mark.parametrize("has_lines", [True, False], ids=["lines", "no lines"])
-def test_original_names(heapscope, tmp_path, has_lines):
-    (tmp_path / "Main.java").write_text(SOURCE)
-    (tmp_path / "rules.pro").write_text(RULES)
+def obfuscate(folder, source):
+    """Makes in.jar of the source, out.jar without its names, and map.txt with them."""
+    (folder / "Main.java").write_text(source)
+    (folder / "rules.pro").write_text(RULES)
     for command in (["javac", "--release", "8", "-g:source,lines", "-d", "classes", "Main.java"],
                     ["jar", "cf", "in.jar", "-C", "classes", "."], ["proguard", "@rules.pro"]):
-        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+        subprocess.run(command, cwd=folder, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("has_lines", [True, False], ids=["lines", "no lines"])
+def test_original_names(heapscope, tmp_path, has_lines):
+    obfuscate(tmp_path, SOURCE)
     plain, obfuscated = stack_of(tmp_path, "in.jar"), stack_of(tmp_path, "out.jar")
     assert len(plain) == 5 and len(obfuscated) < 5  # proguard inlined methods
     (tmp_path / "in.pftrace").write_bytes(trace_of([(name, line if has_lines else 0) for name, line in obfuscated]))
@@ -77,4 +110,54 @@ def test_original_names(heapscope, tmp_path, has_lines):
     else:
         # Without a line, each frame has all methods that it can be.
         for name, _ in plain:
-            assert any(name in frame["function"].split(" | ") for frame in found), found
+            assert any(name in frame.get("function", "").split(" | ") for frame in found), found
+
+
+def java_stacks(heapscope, file, env=None):
+    """The frames of org.app in the stacks of buffers: (function, file, line), the outermost first."""
+    done = heapscope("export", "-q", "-f", "json", "-o", "-", "--view", "alloc_objects", file, env=env)
+    assert done.returncode == 0, done.stderr
+    stacks = set()
+    for row in map(json.loads, done.stdout.splitlines()):
+        frames = row.get("frames", [])
+        if any(frame.get("function", "") == "java.nio.ByteBuffer.allocateDirect" for frame in frames):
+            stacks.add(tuple((frame.get("function", ""), frame.get("file", ""), frame.get("line", 0))
+                             for frame in frames if frame.get("function", "").startswith("org.app.")))
+    return stacks
+
+
+def record(heapscope, folder, jar, env=None):
+    file = folder / f"{jar}.pftrace"
+    done = heapscope("run", "-q", "-i", 1, "-o", file, "--", "java", "-cp", folder / jar, "org.app.Main", "text", env=env)
+    assert done.returncode == 0, done.stderr
+    return file
+
+
+def original(file, stacks):
+    """Frames as they are with the file that the JVM states, which it knows for the class of the code only."""
+    return {tuple((name, file if name.startswith("org.app.Main") else "", line) for name, _, line in stack) for stack in stacks}
+
+
+@pytest.mark.parametrize("way", ["appended", "reading", "recording"])
+def test_a_live_program(heapscope, tmp_path, way):
+    """Recorded on Debian's JVM without flags: names, files and lines are those of the program that was not obfuscated."""
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+    obfuscate(folder, LIVE)
+    maps = {"PERFETTO_PROGUARD_MAP": str(folder / "map.txt")}
+    plain = java_stacks(heapscope, record(heapscope, folder, "in.jar"))
+    assert {name for stack in plain for name, _, _ in stack} == {
+        "org.app.Main.main", "org.app.Main$Store.load", "org.app.Main$Store.keep", "org.app.Buffers.make"}
+    assert {file for stack in plain for _, file, _ in stack} == {"Main.java"}
+    file = record(heapscope, folder, "out.jar", maps if way == "recording" else None)
+    if way != "recording":
+        hidden = java_stacks(heapscope, file)
+        assert hidden and not any("Store" in name for stack in hidden for name, _, _ in stack)
+    if way == "appended":
+        done = heapscope("deobfuscate", "-o", folder / "mapping", file, env=maps)
+        assert done.returncode == 0, done.stderr
+        file.write_bytes(file.read_bytes() + (folder / "mapping").read_bytes())
+    found = java_stacks(heapscope, file, maps if way == "reading" else None)
+    assert found == original("Main.java", plain)
+    done = heapscope("report", "--view", "alloc_objects", "--focus", "Store", file, env=maps if way == "reading" else None)
+    assert "org.app.Main$Store.keep  Main.java:10" in done.stdout and "org.app.a" not in done.stdout, done.stdout

@@ -3,6 +3,7 @@
  */
 #include "profile/model/original_names.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,19 +53,43 @@ static uint32_t split_packages(const struct hs_profile *p, uint32_t pid, char **
     return count;
 }
 
+/* Is this the source file of the class of a method, "org.app.Cache$Entry.put" in "Cache.java"? The
+ * recorded file is that of one class; methods that were inlined come from others, too. A class
+ * within a class is in the same file. Kotlin's functions outside of classes are in "CacheKt". */
+static bool is_file_of(const char *file, const char *method)
+{
+    const char *base = strrchr(file, '/') ? strrchr(file, '/') + 1 : file;
+    const char *method_dot = strrchr(method, '.'), *class = method;
+    for (const char *at = method; method_dot && at < method_dot; at++) {
+        class = *at == '.' ? at + 1 : class;
+    }
+    size_t class_bytes = strcspn(class, ".$"), stem_bytes = strcspn(base, ".");
+    bool is_kotlin = strcmp(base + stem_bytes, ".kt") == 0 && class_bytes == stem_bytes + 2 &&
+                     strncmp(class + stem_bytes, "Kt", 2) == 0;
+    return stem_bytes > 0 && (class_bytes == stem_bytes || is_kotlin) &&
+           strncmp(class, base, stem_bytes) == 0;
+}
+
 /* Gives a frame the lines of the answer. */
 static int put_lines(struct renaming *renaming, struct hs_profile_frame *frame, uint32_t recorded,
                      uint32_t file, const struct hs_java_answer *answer)
 {
     struct hs_profile *p = renaming->p;
     uint32_t first = p->line_count;
+    /* A copy: the table of strings moves when it grows. */
+    char *file_name = strdup(hs_profile_string(p, file));
+    if (!file_name) {
+        return -ENOMEM;
+    }
     int err = hs_array_reserve(&p->lines, &renaming->line_capacity, (size_t)first + answer->count,
                                sizeof(*p->lines));
     for (uint32_t i = 0; i < answer->count && err == 0; i++) {
         const struct hs_java_line *from = &answer->lines[i];
-        struct hs_profile_line line = { .system_name = recorded,
-                                        .file = file,
-                                        .line = from->has_line ? from->line : 0 };
+        struct hs_profile_line line = {
+            .system_name = recorded,
+            .file = !answer->is_chain || is_file_of(file_name, from->name) ? file : 0,
+            .line = from->has_line ? from->line : 0
+        };
         err = hs_profile_strings_put(&renaming->strings, from->name, &line.function);
         p->lines[first + i] = line;
     }
@@ -74,6 +99,7 @@ static int put_lines(struct renaming *renaming, struct hs_profile_frame *frame, 
         frame->line_count = answer->count;
         renaming->count++;
     }
+    free(file_name);
     return err;
 }
 
@@ -104,8 +130,7 @@ static int rename_frame(struct renaming *renaming, uint32_t idx)
     question.package_count = split_packages(p, renaming->pids[idx], &copy, packages);
     int err = hs_java_names_find(renaming->names, &question, &answer);
     if (err == 0 && answer.count > 0) {
-        err = put_lines(renaming, frame, recorded, line && !answer.is_chain ? line->file : 0,
-                        &answer);
+        err = put_lines(renaming, frame, recorded, line ? line->file : 0, &answer);
     }
     hs_java_answer_deinit(&answer);
     free(copy);
