@@ -224,3 +224,98 @@ def test_files_that_a_container_links_to_stay_inside_it(by_attaching, world):
     program, end = by_attaching(*ENTER["mounts"], root, path)
     assert program.step() == "done\n"
     assert "inside" not in end()
+
+
+# --- bubblewrap --------------------------------------------------------------------------------------
+
+
+LIBRARY = """
+#include <stdlib.h>
+__attribute__((noinline)) void *FUNCTION(size_t n) { void *p = malloc(n); __asm__ volatile("" : : "r"(p)); return p; }
+void *allocate(size_t n) { void *p = FUNCTION(n); __asm__ volatile("" : : "r"(p)); return p; }
+"""
+
+
+@pytest.fixture
+def sandbox():
+    """Starts a command under bwrap; skips where the kernel or the machine does not allow it."""
+    if not shutil.which("bwrap"):
+        pytest.skip("bubblewrap is not installed")
+    done = subprocess.run(["bwrap", "--ro-bind", "/", "/", "--unshare-pid", "true"], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"bwrap cannot run here: {done.stderr.strip()}")
+
+    def call(root, *options):
+        return ["bwrap", "--bind", root, "/", "--dev", "/dev", "--proc", "/proc", *options]
+
+    return call
+
+
+def build_library(path, function, build_id):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["gcc", "-x", "c", "-", "-O1", "-shared", "-fPIC", f"-DFUNCTION={function}", f"-Wl,--build-id={build_id}", "-o", path],
+                   input=LIBRARY, text=True, check=True)
+
+
+@pytest.fixture
+def boxed(tmp_path):
+    """A root with a program and its library; outside, a library of the same path is another one."""
+
+    def make(build_id):
+        root, library = tmp_path / "the root", tmp_path / "lib" / "liballocate.so"
+        program = pathlib.Path(f"{root}{tmp_path}/bin/program")
+        for at, function in ((pathlib.Path(f"{root}{library}"), "inside"), (library, "outside")):
+            build_library(at, function, build_id)
+        program.parent.mkdir(parents=True)
+        subprocess.run(["gcc", "-x", "c", "-", "-O1", "-DFUNCTION=allocate", "-o", program, "-x", "none", library, f"-Wl,-rpath,{library.parent}"],
+                       input=re.sub(r"__attribute__.*", "void *allocate(size_t);", SOURCE), text=True, check=True)
+        for needed in re.findall(r"(/\S+) \(0x", subprocess.check_output(["ldd", program], text=True)):
+            if needed != str(library):
+                copy_into(root, needed)
+        for folder in ("dev", "proc"):
+            (root / folder).mkdir()
+        return root, tmp_path / "bin/program"
+
+    return make
+
+
+def child_of(pid):
+    """The program that bwrap runs."""
+    while True:
+        children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        if not children:
+            return pid
+        pid = int(children[0])
+
+
+@IDS
+@pytest.mark.parametrize("space", [[], ["--unshare-pid"]], ids=["pids of the host", "pids of its own"])
+@pytest.mark.parametrize("what", ["alive", "deleted", "ended"])
+def test_bubblewrap(start, attach, report, sandbox, boxed, space, what, build_id):
+    """Another root in which the same path is another library; pids of its own; a root that is deleted while the program runs."""
+    need_ptrace()
+    root, path = boxed(build_id)
+    program = start(*sandbox(root, *space), path)
+    session = attach(child_of(program.pid))
+    assert session.is_recording, session.said
+    if what == "deleted":
+        shutil.rmtree(root)
+    assert program.step() == "done\n"
+    if what == "ended":
+        shutil.rmtree(root)
+        program.end()
+    assert session.stop() == 0, session.said
+    named = functions(report, session.file)
+    assert "inside" in named and "outside" not in named
+
+
+@pytest.mark.parametrize("space", [[], ["--unshare-pid"]], ids=["pids of the host", "pids of its own"])
+def test_run_bubblewrap(run, report, dist, sandbox, boxed, space):
+    """Under `run`: bwrap itself is recorded, and the program in it, which has the client from its root."""
+    root, path = boxed("sha1")
+    client = dist / "lib" / "libheapscope_preload.so"
+    command = sandbox(root, "--ro-bind", client, client, *space)
+    done = run([*map(str, command), path], "-i", "1", input="\n")
+    assert done.status == 0, done.stderr
+    named = functions(report, done.file)
+    assert "inside" in named and "outside" not in named, (named, done.stderr)
