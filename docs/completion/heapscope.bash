@@ -169,7 +169,7 @@ _heapscope()
             options+=' --heap --against --max-growth --strict --limits --json --junit --symbols'
             ;;
         diff)
-            options+=' --by --stack-mode --view --snapshots --process --heap --normalize --trend --rss --tree --json --format --output --top --threshold --size-threshold --symbols'
+            options+=' --by --stack-mode --view --snapshots --process --heap --focus --from --hide --short-names --annotations --normalize --trend --rss --tree --json --format --output --top --threshold --size-threshold --symbols'
             ;;
         export)
             options+=' --format --output --view --snapshot --pid --heap --base --focus --from --hide --short-names --annotations --stack-mode --other-below --with-tags --labels --quiet --symbols'

@@ -124,6 +124,12 @@ int hs_diff_write_json(const struct hs_diff *diff, const struct hs_part_diff *pa
     hs_json_kv_string(&json, "unit", hs_views[diff->view].is_count ? "objects" : "bytes");
     int err = write_side(options, HS_DIFF_BEFORE, "before", &json);
     err = err ? err : write_side(options, HS_DIFF_AFTER, "after", &json);
+    if (hs_filter_words_is_any(&options->filters)) {
+        hs_json_key(&json, "focus");
+        hs_json_open(&json, '{');
+        hs_filter_words_json(&options->filters, &json);
+        hs_json_close(&json, '}');
+    }
     hs_json_key(&json, "total");
     hs_json_open_inline(&json, '{');
     hs_diff_json_change(diff, &json, &diff->total);

@@ -12,6 +12,7 @@
 
 #include "profile/analyse/diff.h"
 #include "profile/analyse/part_diff.h"
+#include "view/filter_words.h"
 
 #define HS_DIFF_ALL UINT32_MAX
 
@@ -21,6 +22,7 @@ struct hs_diff_options {
     uint32_t top_count; /* rows of each table, or HS_DIFF_ALL */
     unsigned columns;   /* of the terminal; 0: names are not shortened */
     bool has_colour;
+    struct hs_filter_texts filters; /* of both sides */
 };
 
 /* Tables of the functions that grew, are new, shrank or are gone, and a summary of the rest. */

@@ -130,4 +130,5 @@ void hs_diff_write_head(const struct hs_diff *diff, const struct hs_diff_options
                   interval[0] ? " (95 %: " : "", interval, interval[0] ? ")" : "",
                   change.verdict == HS_DIFF_NOISE ? ", within noise" : "",
                   change.verdict == HS_DIFF_SAME ? ", nothing" : "");
+    hs_filter_words_line(&options->filters, buf);
 }

@@ -143,7 +143,7 @@ static void release(struct hs_report *report)
 static int write_memory(struct hs_report *report)
 {
     const struct hs_report_options *options = report->options;
-    bool has_focus = options->focus_count + options->from_count + options->hide_count > 0;
+    bool has_focus = hs_filter_words_is_any(&options->filters);
     hs_report_write_losses(report);
     if (has_focus) {
         hs_report_write_focus(report);

@@ -17,6 +17,7 @@
 #include "profile/analyse/aggregate.h"
 #include "profile/analyse/part_sums.h"
 #include "profile/analyse/select.h"
+#include "view/filter_words.h"
 
 struct hs_buf;
 
@@ -43,13 +44,8 @@ struct hs_report_options {
     struct hs_select_spec select;
     unsigned columns; /* of the terminal; 0: nothing is shortened */
     bool has_colour;
-    const char *file; /* its name, for the head */
-    /* The patterns by which stacks were kept (focus.h), to be named. */
-    const char *const *focus;
-    size_t focus_count;
-    /* Those by which they were changed (stack_filters.h). */
-    const char *const *from, *const *hide;
-    size_t from_count, hide_count;
+    const char *file;               /* its name, for the head */
+    struct hs_filter_texts filters; /* by which stacks were kept and changed, to be named */
     /* How parts are grouped: by, by_count. by_count 0: they are not shown. */
     struct hs_part_groups by;
     bool has_leaks;         /* JSON contains the leaks */

@@ -57,6 +57,12 @@ int hs_trend_write_json(const struct hs_trend *trend, const struct hs_trend_opti
     hs_json_kv_string(&json, "view", hs_views[trend->view].name);
     hs_json_kv_string(&json, "unit", hs_views[trend->view].is_count ? "objects" : "bytes");
     hs_json_kv_string(&json, "file", options->name);
+    if (hs_filter_words_is_any(&options->filters)) {
+        hs_json_key(&json, "focus");
+        hs_json_open(&json, '{');
+        hs_filter_words_json(&options->filters, &json);
+        hs_json_close(&json, '}');
+    }
     hs_json_kv_uint(&json, "pid", options->profile->processes[trend->process].pid);
     hs_json_kv_string(&json, "name", hs_buf_text(&name));
     hs_json_kv_uint(&json, "snapshots", trend->dump_count);

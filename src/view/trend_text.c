@@ -55,6 +55,7 @@ static void write_head(const struct hs_trend *trend, const struct hs_trend_optio
         hs_format_value(last, is_count, total->last), hs_diff_signed(slope, is_count, total->slope),
         margin[0] ? " " : "", margin, hs_trend_steps(steps, total),
         total->verdict == HS_TREND_NOISE ? "no trend" : hs_trend_verdict_names[total->verdict]);
+    hs_filter_words_line(&options->filters, buf);
 }
 
 static void write_table(const struct hs_trend *trend, const struct hs_trend_options *options,

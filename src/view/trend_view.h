@@ -12,6 +12,7 @@
 
 #include "profile/analyse/rss_trend.h"
 #include "profile/analyse/trend.h"
+#include "view/filter_words.h"
 
 struct hs_json;
 
@@ -22,6 +23,7 @@ struct hs_trend_options {
     uint32_t top_count;             /* rows of each table; UINT32_MAX: all */
     unsigned columns;               /* of the terminal; 0: names are not shortened */
     bool has_colour;
+    struct hs_filter_texts filters; /* of the stacks */
 };
 
 /* Writes the tables. */

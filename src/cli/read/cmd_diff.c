@@ -11,6 +11,7 @@
 #include "cli/cmd.h"
 #include "cli/dump_name.h"
 #include "cli/read/compare.h"
+#include "cli/read/filter_options.h"
 #include "cli/read/parts_option.h"
 #include "cli/read/profile_file.h"
 #include "cli/read/symbol_sources.h"
@@ -40,6 +41,7 @@ struct diff_args {
     uint64_t leak_bytes, leak_count;
     struct hs_opt_list heaps;
     struct hs_heap_patterns heap_patterns;
+    struct hs_filter_options filters;
     struct hs_compare compare;
 };
 
@@ -124,6 +126,8 @@ static int fill_in(const struct hs_opts_spec *spec, const struct hs_opts_result 
     compare->view = (enum hs_view)args->view;
     compare->is_normalized = args->is_normalized;
     compare->is_rss = args->is_rss;
+    compare->filters = &args->filters;
+    status = status ? status : hs_filter_options_parse(spec, &args->filters);
     return status ? status : parse_top(spec, args);
 }
 
@@ -159,7 +163,9 @@ static int check_rss(const struct hs_opts_spec *spec, const struct diff_args *ar
 {
     bool is_written =
         args->compare.format == HS_COMPARE_TABLE || args->compare.format == HS_COMPARE_JSON;
+    const char *filter = hs_filter_options_given(&args->filters);
     const char *other = args->is_normalized                        ? "--normalize"
+                        : filter                                   ? filter
                         : args->heaps.count > 0                    ? "--heap"
                         : args->view != (unsigned)HS_VIEW_AUTO     ? "--view"
                         : args->stack_mode != HS_STACK_MODE_NATIVE ? "--stack-mode"
@@ -262,6 +268,7 @@ int hs_cmd_diff(int argc, char **argv)
                     "may be given more than once (default: all primary heaps)"),
         HS_OPT_CHOICE(0, "stack-mode", "MODE", &args.stack_mode, hs_stack_mode_names,
                       help_stack_mode),
+        HS_FILTER_OPTIONS(&args.filters),
         HS_OPT_FLAG(0, "normalize", &args.is_normalized,
                     "scale A to the total of B, to compare shares"),
         HS_OPT_FLAG(0, "trend", &args.is_trend,
@@ -304,5 +311,6 @@ int hs_cmd_diff(int argc, char **argv)
     }
     hs_compare_deinit(&args.compare);
     hs_opt_list_deinit(&args.heaps);
+    hs_filter_options_deinit(&args.filters);
     return status;
 }

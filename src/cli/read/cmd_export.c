@@ -272,6 +272,7 @@ static int export_difference(const struct hs_opts_spec *spec, const char *path,
         .output = args->output,
         .top_count = UINT32_MAX,
         .is_telling = true,
+        .filters = &args->filters,
     };
     switch ((enum hs_export_format)args->format) {
     case HS_EXPORT_PPROF:
@@ -383,9 +384,9 @@ static int export_with(const struct hs_opts_spec *spec, const char *path, struct
     }
     const char *filter = hs_filter_options_given(&args->filters);
     filter = filter ? filter : hs_filter_options_names_given(&args->filters);
-    if (filter && (args->base || args->format == HS_EXPORT_SQLITE)) {
-        return hs_args_fail(spec, "%s cannot be combined with %s", filter,
-                            args->base ? "--base" : "the format sqlite: SQL does it");
+    if (filter && args->format == HS_EXPORT_SQLITE) {
+        return hs_args_fail(spec, "%s cannot be combined with the format sqlite: SQL does it",
+                            filter);
     }
     if (args->base) {
         return export_difference(spec, path, args);

@@ -80,26 +80,15 @@ static int parse_filters(const struct hs_opts_spec *spec, struct report_args *ar
     const char *given = hs_filter_options_given(filters);
     bool is_changed = filters->from.count + filters->hide.count > 0;
     int status = hs_filter_options_parse(spec, filters);
-    if (status == 0 && given && (args->is_health || args->is_rss || args->base)) {
+    if (status == 0 && given && (args->is_health || args->is_rss)) {
         status = hs_args_fail(spec, "%s cannot be combined with %s", given,
-                              args->is_health ? "--health"
-                              : args->is_rss  ? "--rss"
-                                              : "--base");
-    }
-    if (status == 0 && args->base && hs_filter_options_names_given(filters)) {
-        status = hs_args_fail(spec, "%s cannot be combined with --base",
-                              hs_filter_options_names_given(filters));
+                              args->is_health ? "--health" : "--rss");
     }
     if (status == 0 && is_changed && (args->is_leaks || args->has_lifetimes)) {
         status = hs_args_fail(spec, "--from and --hide cannot be combined with %s",
                               args->is_leaks ? "--leaks" : "--lifetimes");
     }
-    options->focus = filters->focus.items;
-    options->focus_count = filters->focus.count;
-    options->from = filters->from.items;
-    options->from_count = filters->from.count;
-    options->hide = filters->hide.items;
-    options->hide_count = filters->hide.count;
+    options->filters = hs_filter_options_texts(filters);
     return status;
 }
 
@@ -348,6 +337,7 @@ static int run_compare(const struct hs_opts_spec *spec, const char *path,
         .top_count = options->top_count,
         .is_rss = args->is_rss,
         .by = options->by,
+        .filters = &args->filters,
         .has_columns = true,
         .columns = options->columns,
     };

@@ -13,6 +13,7 @@
 #include "cli/dump_name.h"
 #include "cli/message.h"
 #include "cli/output.h"
+#include "cli/read/filter_options.h"
 #include "cli/read/leaks_output.h"
 #include "cli/read/parts_option.h"
 #include "cli/read/profile_file.h"
@@ -63,6 +64,12 @@ int hs_compare_fill_in(struct hs_compare *compare, const char *base, const char 
     return status || after->path ? status : HS_EXIT_STATUS_FAILED;
 }
 
+struct hs_filter_texts hs_compare_filter_texts(const struct hs_compare *compare)
+{
+    return compare->filters ? hs_filter_options_texts(compare->filters)
+                            : (struct hs_filter_texts){ 0 };
+}
+
 /* Writes the parts, or the whole comparison with them as JSON. */
 static int write_by(const struct hs_compare *compare, const struct hs_diff *diff,
                     const struct hs_diff_options *options, struct hs_buf *buf)
@@ -91,6 +98,7 @@ static int write_format(const struct hs_compare *compare, const struct hs_diff *
                        ? hs_args_columns(STDOUT_FILENO)
                        : COLUMNS_PIPED,
         .has_colour = is_stdout && hs_args_has_colour(STDOUT_FILENO),
+        .filters = hs_compare_filter_texts(compare),
     };
     if (compare->is_rss) {
         return compare->format == HS_COMPARE_JSON ? hs_diff_write_rss_json(&options, buf)
@@ -224,6 +232,19 @@ out:
     return status;
 }
 
+int hs_compare_filter(const struct hs_compare *compare, int side, struct hs_profile *profile,
+                      enum hs_view view)
+{
+    const struct hs_compare_side *of = &compare->sides[side];
+    bool is_data = compare->format == HS_COMPARE_JSON || compare->format == HS_COMPARE_LEAKS;
+    if (!compare->filters) {
+        return 0;
+    }
+    int status =
+        hs_filter_options_apply_aloud(of->path, profile, compare->filters, &of->select, view);
+    return status ? status : hs_filter_options_rename(of->path, profile, compare->filters, is_data);
+}
+
 int hs_compare_run(const struct hs_compare *compare)
 {
     struct hs_profile *profiles[HS_DIFF_SIDE_N] = { NULL, NULL };
@@ -260,6 +281,11 @@ int hs_compare_run(const struct hs_compare *compare)
     for (int side = 0; side < HS_DIFF_SIDE_N && status == 0 && compare->by.by_count > 0; side++) {
         status = hs_parts_option_check(compare->sides[side].path, profiles[side],
                                        &compare->sides[side].select, views[0], &compare->by);
+    }
+    for (int side = 0; side < HS_DIFF_SIDE_N && status == 0; side++) {
+        if (side == HS_DIFF_AFTER || !is_one_file) {
+            status = hs_compare_filter(compare, side, profiles[side], views[0]);
+        }
     }
     if (status == 0) {
         status = compare_profiles(compare, profiles, views[0]);

@@ -13,6 +13,10 @@
 
 #include "profile/analyse/diff.h"
 #include "profile/analyse/part_sums.h"
+#include "view/filter_words.h"
+
+struct hs_filter_options;
+struct hs_profile;
 
 enum hs_compare_format {
     HS_COMPARE_TABLE,
@@ -48,7 +52,8 @@ struct hs_compare {
     /* by_count > 0: compares parts: HS_COMPARE_TABLE or HS_COMPARE_JSON */
     struct hs_part_groups by;
     uint64_t leak_bytes, leak_count; /* HS_COMPARE_LEAKS: only stacks that gained more than both */
-    bool is_telling;                 /* prints what was written to a file */
+    const struct hs_filter_options *filters; /* NULL: none */
+    bool is_telling;                         /* prints what was written to a file */
 };
 
 /* Fills in a side from "FILE", "FILE@N" or "FILE@NAME". 0, or the exit status. */
@@ -61,6 +66,12 @@ void hs_compare_choose_process(struct hs_select_spec *select, const char *proces
 int hs_compare_fill_in(struct hs_compare *compare, const char *base, const char *path,
                        const struct hs_select_spec *select);
 
+/* The patterns of its filters, to be named. */
+struct hs_filter_texts hs_compare_filter_texts(const struct hs_compare *compare);
+/* Filters the stacks of a profile and changes its names, as the options of the comparison say.
+ * 0, or the exit status after a message. */
+int hs_compare_filter(const struct hs_compare *compare, int side, struct hs_profile *profile,
+                      enum hs_view view);
 /* Compares and writes the output. Returns the exit status. */
 int hs_compare_run(const struct hs_compare *compare);
 /* Frees the paths of both sides. */

@@ -133,6 +133,16 @@ int hs_filter_options_apply_aloud(const char *path, struct hs_profile *profile,
     return status;
 }
 
+struct hs_filter_texts hs_filter_options_texts(const struct hs_filter_options *options)
+{
+    return (struct hs_filter_texts){ .focus = options->focus.items,
+                                     .focus_count = options->focus.count,
+                                     .from = options->from.items,
+                                     .from_count = options->from.count,
+                                     .hide = options->hide.items,
+                                     .hide_count = options->hide.count };
+}
+
 void hs_filter_options_deinit(struct hs_filter_options *options)
 {
     hs_opt_list_deinit(&options->focus);

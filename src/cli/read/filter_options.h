@@ -20,6 +20,7 @@
 #include "profile/analyse/shown_names.h"
 #include "profile/analyse/stack_filters.h"
 #include "util/opts.h"
+#include "view/filter_words.h"
 
 struct hs_filter_options {
     struct hs_opt_list focus, from, hide; /* as given */
@@ -55,5 +56,7 @@ int hs_filter_options_apply(const char *path, struct hs_profile *profile,
 int hs_filter_options_apply_aloud(const char *path, struct hs_profile *profile,
                                   const struct hs_filter_options *options,
                                   const struct hs_select_spec *select, enum hs_view view);
+/* The patterns, to be named. They refer to `options`. */
+struct hs_filter_texts hs_filter_options_texts(const struct hs_filter_options *options);
 /* Frees the lists and patterns. */
 void hs_filter_options_deinit(struct hs_filter_options *options);

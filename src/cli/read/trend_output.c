@@ -144,6 +144,7 @@ static int write_output(const struct hs_compare *compare, const struct hs_profil
                        ? hs_args_columns(STDOUT_FILENO)
                        : COLUMNS_PIPED,
         .has_colour = is_stdout && hs_args_has_colour(STDOUT_FILENO),
+        .filters = hs_compare_filter_texts(compare),
     };
     struct output output = { .trend = trend, .options = &options, .format = compare->format };
     return hs_output_end(compare->output,
@@ -188,6 +189,7 @@ int hs_trend_output_run(const struct hs_compare *compare)
     if (status == 0) {
         status = choose_processes(compare, profile, &chosen);
     }
+    status = status ? status : hs_compare_filter(compare, HS_DIFF_AFTER, profile, view);
     if (status == 0) {
         status = write_trends(compare, profile, &chosen, view);
     }
