@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "rt/base.h"
+#include "symbol/archive_search.h"
 #include "symbol/debug_search.h"
 #include "symbol/debuginfod.h"
 #include "symbol/folder_index.h"
@@ -26,7 +27,6 @@
 #define SYSTEM_ROOT        "/usr/lib/debug"
 #define DELETED_SUFFIX     " (deleted)"
 #define BUILD_ID_MIN_BYTES 3U
-#define ARCHIVE_MARK       ".apk!"
 /* A folder that is called after a build id has a file or two. */
 #define ID_FOLDER_FILES_MAX 16
 
@@ -124,14 +124,6 @@ static void look_by_debuglink(struct hs_debug_search *search)
     }
 }
 
-/* The name of a library that was mapped out of an archive, "base.apk!libfoo.so", without the
- * archive; NULL: there is none. */
-static const char *name_in_archive(const char *base)
-{
-    const char *mark = strstr(base, ARCHIVE_MARK);
-    return mark && mark[strlen(ARCHIVE_MARK)] != '\0' ? mark + strlen(ARCHIVE_MARK) : NULL;
-}
-
 /* Tries a file and its debug file: the debug file has more. */
 HS_PRINTF(2, 3)
 static void try_given(struct hs_debug_search *search, const char *format, ...)
@@ -151,7 +143,7 @@ static void try_given(struct hs_debug_search *search, const char *format, ...)
 static void look_below(struct hs_debug_search *search, const char *root)
 {
     const char *path = search->module_path, *base = strrchr(path, '/') + 1;
-    const char *inner = name_in_archive(base);
+    const char *inner = hs_archive_search_inner(base);
     int folder = (int)(base - path);
     try_given(search, "%s%s", root, path);
     if (search->real_folder[0]) {
@@ -167,6 +159,7 @@ static void look_below(struct hs_debug_search *search, const char *root)
     hs_debug_search_try(search, HS_DEBUG_PROOF_GIVEN, 0, "%s%.*s.debug/%s.debug", root, folder,
                         path, base);
     hs_debug_search_try(search, HS_DEBUG_PROOF_GIVEN, 0, "%s/usr/lib/debug%s.debug", root, path);
+    hs_archive_search_try(search, root);
 }
 
 static void look_by_path(struct hs_debug_search *search)
@@ -431,6 +424,9 @@ void hs_debug_files_find(const struct hs_symbol_options *options,
     }
     if (!ret_files->module.elf && !ret_files->debug.elf) {
         open_module(&search);
+    }
+    if (!ret_files->module.elf && !(options && options->is_given_only)) {
+        hs_archive_search_try(&search, "");
     }
     if (search.wanted_id_bytes == 0 && ret_files->module.elf) {
         search.wanted_id = ret_files->module.build_id;

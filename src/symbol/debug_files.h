@@ -11,6 +11,8 @@
  *   3. the name in .gnu_debuglink: beside the module, in .debug/ beside it, below each ROOT
  *   4. ROOT/path/of/module.debug and ROOT/path/of/module
  *   5. ROOT/module.debug and ROOT/module, for given folders
+ *      and, for a library in an archive ("base.apk!libfoo.so"), ROOT/path/of/base.apk and
+ *      ROOT/base.apk: archive_search.h
  *   6. any file below a given folder that has the build id, if the caller asks for this
  *
  * A candidate counts only when its build id is the wanted one: the recorded build id, or else the

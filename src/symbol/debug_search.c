@@ -63,9 +63,8 @@ static void keep(struct hs_debug_search *search, struct hs_elf_file *candidate)
     }
 }
 
-/* Keeps a file that was opened when it is useful. */
-static void take(struct hs_debug_search *search, enum hs_debug_proof proof, uint32_t crc,
-                 struct hs_elf_file *file)
+void hs_debug_search_take(struct hs_debug_search *search, enum hs_debug_proof proof, uint32_t crc,
+                          struct hs_elf_file *file)
 {
     if (!file->is_loadable || !is_proven(search, file, proof, crc)) {
         search->files->has_refused |= file->is_loadable;
@@ -91,7 +90,7 @@ void hs_debug_search_try(struct hs_debug_search *search, enum hs_debug_proof pro
         hs_elf_file_open(path, &file) != 0) {
         return;
     }
-    take(search, proof, crc, &file);
+    hs_debug_search_take(search, proof, crc, &file);
 }
 
 void hs_debug_search_try_in_roots(struct hs_debug_search *search, enum hs_debug_proof proof,
@@ -111,7 +110,7 @@ void hs_debug_search_try_in_roots(struct hs_debug_search *search, enum hs_debug_
             return;
         }
         if (fd >= 0 && hs_elf_file_open_fd(fd, path, &file) == 0) {
-            take(search, proof, crc, &file);
+            hs_debug_search_take(search, proof, crc, &file);
         }
         if (fd >= 0) {
             close(fd);

@@ -51,3 +51,7 @@ void hs_debug_search_try(struct hs_debug_search *search, enum hs_debug_proof pro
 HS_PRINTF(4, 5)
 void hs_debug_search_try_in_roots(struct hs_debug_search *search, enum hs_debug_proof proof,
                                   uint32_t crc, const char *format, ...);
+
+/* Keeps a file that was opened when it is useful; otherwise closes it. */
+void hs_debug_search_take(struct hs_debug_search *search, enum hs_debug_proof proof, uint32_t crc,
+                          struct hs_elf_file *file);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -125,15 +126,15 @@ int hs_elf_file_open_fd(int fd, const char *path, struct hs_elf_file *ret_file)
     return own_fd < 0 ? -errno : open_taken(own_fd, path, ret_file);
 }
 
-int hs_elf_file_open_image(void *image, size_t image_bytes, const char *path,
-                           struct hs_elf_file *ret_file)
+/* Opens bytes in memory. `file` owns them, also when this fails. */
+static int open_memory(struct hs_elf_file file, void *data, size_t bytes, const char *path,
+                       struct hs_elf_file *ret_file)
 {
-    struct hs_elf_file file = { .fd = -1, .image = image };
     int err = 0;
     elf_version(EV_CURRENT);
     if (!(file.path = strdup(path))) {
         err = -ENOMEM;
-    } else if (!(file.elf = elf_memory(image, image_bytes))) {
+    } else if (!(file.elf = elf_memory(data, bytes))) {
         err = -ENOEXEC;
     } else {
         err = look_inside(&file);
@@ -144,6 +145,30 @@ int hs_elf_file_open_image(void *image, size_t image_bytes, const char *path,
     }
     *ret_file = file;
     return 0;
+}
+
+int hs_elf_file_open_image(void *image, size_t image_bytes, const char *path,
+                           struct hs_elf_file *ret_file)
+{
+    return open_memory((struct hs_elf_file){ .fd = -1, .image = image }, image, image_bytes, path,
+                       ret_file);
+}
+
+int hs_elf_file_open_part(int fd, const char *path, uint64_t off, size_t bytes,
+                          struct hs_elf_file *ret_file)
+{
+    uint64_t delta = off % (uint64_t)sysconf(_SC_PAGESIZE);
+    if (bytes == 0) {
+        return -ENOEXEC;
+    }
+    /* Writable: libelf writes into bytes in memory when it corrects their order. */
+    void *map = mmap(NULL, bytes + delta, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd,
+                     (off_t)(off - delta));
+    if (map == MAP_FAILED) {
+        return -errno;
+    }
+    return open_memory((struct hs_elf_file){ .fd = -1, .map = map, .map_bytes = bytes + delta },
+                       (uint8_t *)map + delta, bytes, path, ret_file);
 }
 
 int hs_elf_file_open_vdso(struct hs_elf_file *ret_file)
@@ -169,6 +194,9 @@ void hs_elf_file_close(struct hs_elf_file *file)
     }
     if (file->fd >= 0) {
         close(file->fd);
+    }
+    if (file->map) {
+        munmap(file->map, file->map_bytes);
     }
     free(file->image);
     free(file->path);

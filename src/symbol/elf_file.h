@@ -20,6 +20,8 @@ struct hs_elf_file {
     int fd;   /* -1: in memory */
     char *path;
     void *image; /* freed at close; NULL for files */
+    void *map;   /* a part of a file; unmapped at close */
+    size_t map_bytes;
     const uint8_t *build_id;
     size_t build_id_bytes;
     /* an executable or a shared object; others only contain what dwz moved there */
@@ -46,6 +48,13 @@ int hs_elf_file_open_fd(int fd, const char *path, struct hs_elf_file *ret_file);
  */
 int hs_elf_file_open_image(void *image, size_t image_bytes, const char *path,
                            struct hs_elf_file *ret_file);
+
+/*
+ * Opens an ELF file that is a part of another file, from `off` on. The descriptor stays the
+ * caller's. `path` is for messages.
+ */
+int hs_elf_file_open_part(int fd, const char *path, uint64_t off, size_t bytes,
+                          struct hs_elf_file *ret_file);
 
 /* Opens the vDSO of this process, which is the same in all processes. */
 int hs_elf_file_open_vdso(struct hs_elf_file *ret_file);

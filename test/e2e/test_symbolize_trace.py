@@ -12,6 +12,7 @@ import socket
 import subprocess
 import tarfile
 import time
+import zipfile
 
 import pytest
 import symbols_reference as reference
@@ -125,6 +126,88 @@ def test_places_of_a_library_in_an_archive(heapscope, in_archive, tmp_path, plac
     in_archive.place(tmp_path / "root", named)
     env = {"PERFETTO_BINARY_PATH": str(tmp_path / "root"), "PERFETTO_SYMBOLIZER_MODE": "find"}
     assert functions(heapscope, in_archive.trace, env) == FRAMES
+
+
+def pack(path, members, compression=zipfile.ZIP_STORED, alignment=4096):
+    """An archive; what the members are is aligned, as zipalign does it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for name, file in members.items():
+            info = zipfile.ZipInfo(name)
+            info.compress_type = compression
+            at = archive.fp.tell() + 30 + len(name)
+            info.extra = b"\0" * (-at % alignment)
+            archive.writestr(info, file.read_bytes() if isinstance(file, pathlib.Path) else file)
+    return path
+
+
+ARCHIVES = ["{folder}/base.apk", "base.apk"]
+
+
+@pytest.mark.parametrize("alignment", [4096, 1])
+@pytest.mark.parametrize("place", [*ARCHIVES, "its own path"])
+def test_library_in_an_archive(heapscope, in_archive, tmp_path, place, alignment):
+    """It is read where it lies in the archive. The library of another processor, of the same name, is not."""
+    root = tmp_path / "root"
+    env = {"PERFETTO_SYMBOLIZER_MODE": "find", "PERFETTO_BINARY_PATH": str(root)}
+    path = in_archive.program.parent / "base.apk"
+    if place != "its own path":
+        path = pathlib.Path(f"{root}/{place.format(folder=in_archive.program.parent)}")
+    members = {"AndroidManifest.xml": b"x" * 1000, "lib/arm64-v8a/lib.so": b"no ELF file", "lib/x86_64/lib.so": in_archive.debug, "z": b""}
+    pack(path, members, alignment=alignment)
+    assert functions(heapscope, in_archive.trace, env) == FRAMES
+    done = heapscope("symbolize", "-o", tmp_path / "symbols", in_archive.trace, env=env)
+    assert done.returncode == 0 and FRAMES == functions(heapscope, whole(in_archive, tmp_path / "symbols"))
+
+
+def test_archives_that_do_not_count(heapscope, in_archive, tmp_path):
+    root = tmp_path / "root"
+    env = {"PERFETTO_BINARY_PATH": str(root), "PERFETTO_SYMBOLIZER_MODE": "find"}
+    other = Recorded(heapscope, tmp_path / "other", size=5001)
+    pack(root / "base.apk", {"lib/x86_64/lib.so": other.debug})
+    assert functions(heapscope, in_archive.trace, env) == set()
+    done = heapscope("symbolize", "-o", tmp_path / "symbols", in_archive.trace, env=env)
+    assert f"{root}/base.apk!/lib/x86_64/lib.so (Build ID: {other.id}) is of another build" in done.stderr, done.stderr
+    pack(root / "base.apk", {"lib/x86_64/notlib.so": in_archive.debug, "lib.so/x": in_archive.debug})
+    assert functions(heapscope, in_archive.trace, env) == set()
+    pack(root / "base.apk", {"lib/x86_64/lib.so": in_archive.debug}, zipfile.ZIP_DEFLATED)
+    assert functions(heapscope, in_archive.trace, env) == set()
+    data = pack(root / "base.apk", {"lib/x86_64/lib.so": in_archive.debug}).read_bytes()
+    for cut in (data[:-1], data[:100], data[4096:], data.replace(b"\x7fELF", b"\x7fELG"), b""):
+        (root / "base.apk").write_bytes(cut)
+        assert functions(heapscope, in_archive.trace, env) == set()
+    (root / "base.apk").write_bytes(data)
+    assert functions(heapscope, in_archive.trace, env) == FRAMES
+
+
+def test_archive_that_is_mapped_by_its_own_name(heapscope, tmp_path):
+    """The mapping's name is the archive: the build id says which library."""
+    made = Recorded(heapscope, tmp_path / "data")
+    source = made.program.parent / "base.apk"
+    shutil.copy(made.debug, source)
+    subprocess.run(["strip", source], check=True)
+    assert heapscope("run", "-q", "-i", 1, "-o", made.trace, "--", source).returncode == 0
+    source.unlink()
+    env = {"PERFETTO_BINARY_PATH": "/nowhere"}  # names are looked up again
+    assert functions(heapscope, made.trace, env) == set()
+    other = Recorded(heapscope, tmp_path / "other", size=5001)
+    pack(source, {"lib/x86_64/a.so": other.debug, "lib/x86_64/b.so": made.debug})
+    assert functions(heapscope, made.trace, env) == FRAMES
+    pack(source, {"lib/x86_64/a.so": other.debug})
+    assert functions(heapscope, made.trace, env) == set()
+
+
+@pytest.mark.parametrize("count, wanted", [(1, FRAMES), (2, set())])
+def test_archive_without_build_ids(heapscope, tmp_path, count, wanted):
+    """A library counts if it is the only one of its name."""
+    made = Recorded(heapscope, tmp_path / "data", build_id=False)
+    source = made.program.parent / "base.apk!lib.so"
+    shutil.copy(made.debug, source)
+    subprocess.run(["strip", source], check=True)
+    assert heapscope("run", "-q", "-i", 1, "-o", made.trace, "--", source).returncode == 0
+    source.unlink()
+    pack(tmp_path / "root" / "base.apk", {f"lib/{i}/lib.so": made.debug for i in range(count)})
+    assert functions(heapscope, made.trace, {"PERFETTO_BINARY_PATH": str(tmp_path / "root")}) == wanted
 
 
 def test_order_without_build_ids(heapscope, tmp_path):
