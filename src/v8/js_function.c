@@ -1,10 +1,10 @@
 /*
  * Reads JavaScript functions. See js_function.h.
  *
- * V8's symbols say most of what is needed. What they do not say was found in V8 11.3 (node 20):
- * the script's number lies behind the line ends, the function's number behind the flags, and the
- * meaning of a scope's flags. Whatever is read through these is checked: a name is a string, and a
- * position lies in the script.
+ * V8's symbols say most of what is needed. What they do not say is the same from V8 10.2 (node 18)
+ * to V8 14.6 (node 26), except where a comment says otherwise: the script's number lies behind the
+ * line ends, the function's number behind the flags, and the meaning of a scope's flags. Whatever
+ * is read through these is checked: a name is a string, and a position lies in the script.
  */
 #include "v8/js_function.h"
 
@@ -14,8 +14,6 @@
 #define FUNCTION_TYPES 32U
 
 /* A scope's flags. */
-#define SCOPE_TYPE_MASK          UINT32_C(15)
-#define SCOPE_TYPE_MODULE        UINT32_C(3)
 #define SCOPE_HAS_CLASS_VARIABLE (UINT32_C(1) << 10)
 #define SCOPE_FUNCTION_VARIABLE  (UINT32_C(3) << 12)
 #define SCOPE_HAS_INFERRED_NAME  (UINT32_C(1) << 14)
@@ -117,11 +115,38 @@ static bool scope_number(const struct hs_v8 *v8, uint64_t scope, uint64_t idx, u
     return scope_word(v8, scope, idx, &word) && hs_v8_smi(v8, word, ret_number);
 }
 
+/* A scope's flags: a small integer, or a plain number in V8 13 and later. */
+static bool scope_flags(const struct hs_v8 *v8, uint64_t scope, uint32_t *ret_flags)
+{
+    uint64_t word;
+    if (!scope_word(v8, scope, 0, &word)) {
+        return false;
+    }
+    *ret_flags = (uint32_t)word;
+    return *ret_flags != 0 || hs_v8_smi(v8, word, ret_flags);
+}
+
+/* Is this the scope of a module? Before its local variables it has a word more, a number. Other
+ * scopes have the name of a variable or function there; one without any has its position, of two
+ * numbers, there. (The numbers of the kinds of scopes differ between versions of V8.) */
+static bool is_module(const struct hs_v8 *v8, uint64_t scope, uint32_t flags, uint32_t count)
+{
+    const uint32_t named =
+        SCOPE_HAS_CLASS_VARIABLE | SCOPE_FUNCTION_VARIABLE | SCOPE_HAS_INFERRED_NAME;
+    uint64_t idx = (uint64_t)value(v8, HS_V8_SCOPE_FIRST_VARS);
+    uint32_t number;
+    if (count == 0 && (flags & (SCOPE_HAS_CLASS_VARIABLE | SCOPE_FUNCTION_VARIABLE))) {
+        return false; /* no module has these */
+    }
+    idx += count == 0 && !(flags & named) ? 2 : 0;
+    return scope_number(v8, scope, idx, &number);
+}
+
 /* Reads the scope of a function. False: it is not as in the versions that are known. */
 static bool read_scope(const struct hs_v8 *v8, uint64_t scope, struct scope *ret)
 {
     uint32_t flags, count, end;
-    if (!scope_number(v8, scope, 0, &flags) ||
+    if (!scope_flags(v8, scope, &flags) ||
         !scope_number(v8, scope, (uint64_t)value(v8, HS_V8_SCOPE_LOCAL_COUNT), &count) ||
         count > SCOPE_LOCALS_MAX) {
         return false;
@@ -129,7 +154,7 @@ static bool read_scope(const struct hs_v8 *v8, uint64_t scope, struct scope *ret
     /* Names and properties of the local variables come first. */
     uint64_t idx = (uint64_t)value(v8, HS_V8_SCOPE_FIRST_VARS) + count +
                    (count < SCOPE_INLINED_LOCALS_MAX ? count : 1);
-    idx += (flags & SCOPE_TYPE_MASK) == SCOPE_TYPE_MODULE;
+    idx += is_module(v8, scope, flags, count);
     idx += (flags & SCOPE_HAS_CLASS_VARIABLE) != 0;
     if (flags & SCOPE_FUNCTION_VARIABLE) {
         if (!scope_word(v8, scope, idx, &ret->name)) {
@@ -139,6 +164,9 @@ static bool read_scope(const struct hs_v8 *v8, uint64_t scope, struct scope *ret
     }
     if ((flags & SCOPE_HAS_INFERRED_NAME) && !scope_word(v8, scope, idx++, &ret->inferred)) {
         return false;
+    }
+    if (hs_v8_scope_position_words(v8->layout) > 0) {
+        idx = (uint64_t)value(v8, HS_V8_SCOPE_LOCAL_COUNT) + 1;
     }
     return scope_number(v8, scope, idx, &ret->position) && scope_number(v8, scope, idx + 1, &end) &&
            end >= ret->position;

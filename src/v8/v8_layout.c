@@ -12,6 +12,7 @@ struct symbol {
     const char *name;
     int32_t lo;
     int32_t hi;
+    const char *other_names[2]; /* of the same field in other versions; NULL: none */
 };
 
 static const struct symbol symbols[HS_V8_VALUE_N] = {
@@ -30,7 +31,8 @@ static const struct symbol symbols[HS_V8_VALUE_N] = {
     [HS_V8_TYPE_SCOPE] = { "v8dbg_type_ScopeInfo__SCOPE_INFO_TYPE", 1, TYPE_MAX },
     [HS_V8_TYPE_SCRIPT] = { "v8dbg_type_Script__SCRIPT_TYPE", 1, TYPE_MAX },
     [HS_V8_TYPE_FIXED_ARRAY] = { "v8dbg_type_FixedArray__FIXED_ARRAY_TYPE", 1, TYPE_MAX },
-    [HS_V8_TYPE_STRING_END] = { "v8dbg_FirstNonstringType", 1, TYPE_MAX },
+    /* V8 before 10 has 64 here, and scopes with one more word. */
+    [HS_V8_TYPE_STRING_END] = { "v8dbg_FirstNonstringType", 128, TYPE_MAX },
     [HS_V8_STRING_KIND_MASK] = { "v8dbg_StringRepresentationMask", 1, 255 },
     [HS_V8_STRING_WIDTH_MASK] = { "v8dbg_StringEncodingMask", 1, 255 },
     [HS_V8_STRING_ONE_BYTE] = { "v8dbg_OneByteStringTag", 0, 255 },
@@ -43,17 +45,28 @@ static const struct symbol symbols[HS_V8_VALUE_N] = {
     [HS_V8_MAP_TYPE] = { "v8dbg_class_Map__instance_type__uint16_t", 1, FIELD_MAX },
     [HS_V8_FUNCTION_SHARED] = { "v8dbg_class_JSFunction__shared__SharedFunctionInfo", 8,
                                 FIELD_MAX },
-    [HS_V8_SHARED_NAME] = { "v8dbg_class_SharedFunctionInfo__name_or_scope_info__Object", 8,
-                            FIELD_MAX },
-    [HS_V8_SHARED_SCRIPT] = { "v8dbg_class_SharedFunctionInfo__script_or_debug_info__HeapObject", 8,
-                              FIELD_MAX },
+    [HS_V8_SHARED_NAME] = { "v8dbg_class_SharedFunctionInfo__name_or_scope_info__Object",
+                            8,
+                            FIELD_MAX,
+                            { "v8dbg_class_SharedFunctionInfo__name_or_scope_info__Tagged_Object_",
+                              "v8dbg_class_SharedFunctionInfo__name_or_scope_info__"
+                              "Tagged_NameOrScopeInfoT_" } },
+    [HS_V8_SHARED_SCRIPT] = { "v8dbg_class_SharedFunctionInfo__script_or_debug_info__HeapObject",
+                              8,
+                              FIELD_MAX,
+                              { "v8dbg_class_SharedFunctionInfo__script__Tagged_HeapObject_" } },
     [HS_V8_SHARED_FLAGS] = { "v8dbg_class_SharedFunctionInfo__flags__int", 8, FIELD_MAX },
     [HS_V8_SCRIPT_NAME] = { "v8dbg_class_Script__name__Object", 8, FIELD_MAX },
     [HS_V8_SCRIPT_SOURCE] = { "v8dbg_class_Script__source__Object", 8, FIELD_MAX },
     [HS_V8_SCRIPT_LINE_ENDS] = { "v8dbg_class_Script__line_ends__Object", 8, FIELD_MAX },
     [HS_V8_SCRIPT_EVAL_FROM] = { "v8dbg_class_Script__eval_from_shared_or_wrapped_arguments__"
                                  "Object",
-                                 8, FIELD_MAX },
+                                 8,
+                                 FIELD_MAX,
+                                 { "v8dbg_class_Script__eval_from_shared_or_wrapped_arguments__"
+                                   "Tagged_Object_",
+                                   "v8dbg_class_Script__eval_from_shared_or_wrapped_arguments_or_"
+                                   "sfi_table__Object" } },
     [HS_V8_STRING_LENGTH] = { "v8dbg_class_String__length__int32_t", 8, FIELD_MAX },
     [HS_V8_ONE_BYTE_CHARS] = { "v8dbg_class_SeqOneByteString__chars__char", 8, FIELD_MAX },
     [HS_V8_TWO_BYTE_CHARS] = { "v8dbg_class_SeqTwoByteString__chars__char", 8, FIELD_MAX },
@@ -87,6 +100,22 @@ static bool has_script_number(const struct hs_v8_layout *layout)
            2 * layout->value[HS_V8_TAGGED_BYTES];
 }
 
+/* A scope says where its function begins either before or behind the local variables. */
+static bool has_position(const struct hs_v8_layout *layout)
+{
+    int32_t words = hs_v8_scope_position_words(layout);
+    return words == 0 || words == 2;
+}
+
+static uint64_t find_symbol(const struct symbol *symbol, hs_v8_symbol_fn find, void *find_ctx)
+{
+    uint64_t va = find(find_ctx, symbol->name);
+    for (uint32_t i = 0; va == 0 && i < 2 && symbol->other_names[i]; i++) {
+        va = find(find_ctx, symbol->other_names[i]);
+    }
+    return va;
+}
+
 enum hs_v8_refusal hs_v8_layout_read(const struct hs_js_memory *memory, hs_v8_symbol_fn find,
                                      void *find_ctx, struct hs_v8_layout *ret_layout)
 {
@@ -94,13 +123,14 @@ enum hs_v8_refusal hs_v8_layout_read(const struct hs_js_memory *memory, hs_v8_sy
     bool has_sense = true;
     for (uint32_t i = 0; i < HS_V8_VALUE_N; i++) {
         const struct symbol *symbol = &symbols[i];
-        uint64_t va = find(find_ctx, symbol->name);
+        uint64_t va = find_symbol(symbol, find, find_ctx);
         if (va == 0 || !memory->read(memory->ctx, va, &layout.value[i], sizeof(layout.value[i]))) {
             return HS_V8_NO_SYMBOLS;
         }
         has_sense &= layout.value[i] >= symbol->lo && layout.value[i] <= symbol->hi;
     }
-    if (!has_sense || !has_heads(layout.value) || !has_script_number(&layout)) {
+    if (!has_sense || !has_heads(layout.value) || !has_script_number(&layout) ||
+        !has_position(&layout)) {
         return HS_V8_UNKNOWN_LAYOUT;
     }
     *ret_layout = layout;

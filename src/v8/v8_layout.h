@@ -80,6 +80,14 @@ struct hs_v8_layout {
     int32_t value[HS_V8_VALUE_N];
 };
 
+/* The words of a scope between the number of its local variables and the first of these. V8 13
+ * (node 24) and later have the function's position there, in two words; older ones have none, and
+ * the position is behind the local variables and names. */
+static inline int32_t hs_v8_scope_position_words(const struct hs_v8_layout *layout)
+{
+    return layout->value[HS_V8_SCOPE_FIRST_VARS] - layout->value[HS_V8_SCOPE_LOCAL_COUNT] - 1;
+}
+
 /* Whether a V8 can be read. */
 enum hs_v8_refusal {
     HS_V8_READ,

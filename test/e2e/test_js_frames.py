@@ -28,6 +28,9 @@ ALLOCATED = """SELECT callsite_id, sum(count) AS count, sum(size) AS size FROM h
 EVALUATED = ("eval", "evaluated")
 # A method of node's whose name is computed when the program runs. Such a name is not read.
 COMPUTED = "[nodejs.internal.kHybridDispatch]"
+# How V8 calls the function that gives the fields of a class their values. From V8 12 on, its name in the heap is that
+# of the class, as that of the constructor that calls it.
+FIELDS = "<instance_members_initializer>"
 
 
 # Waits for a line, then allocates 100 buffers.
@@ -70,15 +73,20 @@ def is_ours(name, file):
     return bool(file) and not file.startswith("wasm:") or name in EVALUATED
 
 
+def without_fields(names):
+    """Functions that give fields their values by the name of their caller, the constructor."""
+    return tuple(names[i + 1] if each[0] == FIELDS else each for i, each in enumerate(names))
+
+
 def of_moment(stack):
     """The JavaScript functions from `moment` outwards, if it allocates a buffer there; None otherwise. V8 may have put
     `moment` into its caller."""
     names = [(name, file or None) for mapping, name, file, _ in stack if mapping == "/[javascript]"]
-    while names and names[0][1] == "node:buffer" or names[:1] == [("createUnsafeBuffer", "node:internal/buffer")]:
+    while names[:1] == [("Uint8Array", None)] or names and names[0][1] in ("node:buffer", "node:internal/buffer"):
         names.pop(0)
-    is_buffer = any("AllocateUninitialized" in (name or "") for _, name, _, _ in stack[:3])
+    is_buffer = any("NodeArrayBufferAllocator" in (name or "") for _, name, _, _ in stack[:3])
     is_ours_first = names and (names[0][1] or "").endswith("js_stacks.js") or names[:1] == [("eval", None)]
-    return tuple(each for each in names if is_ours(*each)) if is_buffer and is_ours_first else None
+    return without_fields([each for each in names if is_ours(*each)]) if is_buffer and is_ours_first else None
 
 
 def said(moments):
@@ -86,7 +94,8 @@ def said(moments):
     bytes_of = collections.Counter()
     for moment in moments:
         named = [(name if name and name != COMPUTED else "(anonymous)", file) for name, file in moment["stack"]]
-        bytes_of[tuple((name, file) for name, file in named if is_ours(name, file))] += moment["bytes"]
+        named = [(name, file) for name, file in named if is_ours(name, file)]
+        bytes_of[without_fields(named)] += moment["bytes"]
     return bytes_of
 
 

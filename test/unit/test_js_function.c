@@ -1,4 +1,4 @@
-/* JavaScript functions in a memory image with the layout of V8 11.3. */
+/* JavaScript functions in memory images with the layouts of V8 11.3 and 13.6. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,11 +15,22 @@ static struct hs_v8_layout layout;
 static const struct hs_v8 v8 = { .layout = &layout, .memory = { v8_image_read, &image } };
 static struct hs_js_name name;
 
+static int set_up_version(bool is_v8_13)
+{
+    v8_image_init(&image, is_v8_13);
+    return hs_v8_layout_read(&v8.memory, v8_image_symbol, &image, &layout) == HS_V8_READ ? 0 : -1;
+}
+
 static int set_up(void **state)
 {
     (void)state;
-    v8_image_init(&image);
-    return hs_v8_layout_read(&v8.memory, v8_image_symbol, &image, &layout) == HS_V8_READ ? 0 : -1;
+    return set_up_version(false);
+}
+
+static int set_up_v8_13(void **state)
+{
+    (void)state;
+    return set_up_version(true);
 }
 
 static bool read_function(uint64_t function)
@@ -64,6 +75,18 @@ static void test_symbols(void **state)
                          HS_V8_UNKNOWN_LAYOUT);
         memcpy(image.bytes + 8 * i, &v8_image_symbols[i].value, 4);
     }
+}
+
+/* The scopes of V8 before 10 have a word more, and no symbol says so. */
+static void test_old_version(void **state)
+{
+    struct hs_v8_layout other;
+    int32_t old = 64;
+    (void)state;
+    uint64_t va = v8_image_symbol(&image, "v8dbg_FirstNonstringType");
+    memcpy(image.bytes + (va - V8_IMAGE_VA), &old, 4);
+    assert_int_equal(hs_v8_layout_read(&v8.memory, v8_image_symbol, &image, &other),
+                     HS_V8_UNKNOWN_LAYOUT);
 }
 
 static void test_strings(void **state)
@@ -114,8 +137,16 @@ static void test_functions(void **state)
     assert_function(v8_image_function(&image, scope, script, 1), "Shop.buy", "/a b.js", 2);
     scope = v8_image_scope(&image, 2 | both | V8_SCOPE_CLASS, 200, text, inferred, 0);
     assert_function(v8_image_function(&image, scope, script, 1), "buy", "/a b.js", 1);
-    scope = v8_image_scope(&image, V8_SCOPE_MODULE, 5, 0, 0, 6);
-    assert_function(v8_image_function(&image, scope, script, 1), "", "/a b.js", 3);
+    scope = v8_image_scope(&image, 0, 0, 0, 0, 4);
+    assert_function(v8_image_function(&image, scope, script, 1), "", "/a b.js", 2);
+    static const uint32_t counts[] = { 0, 5, 200 };
+    for (uint32_t i = 0; i < 3; i++) {
+        scope = v8_image_scope(&image, V8_SCOPE_MODULE, counts[i], 0, 0, 6);
+        assert_function(v8_image_function(&image, scope, script, 1), "", "/a b.js", 3);
+        scope =
+            v8_image_scope(&image, V8_SCOPE_MODULE | V8_SCOPE_INFERRED, counts[i], 0, inferred, 6);
+        assert_function(v8_image_function(&image, scope, script, 1), "Shop.buy", "/a b.js", 3);
+    }
     /* V8's own functions. */
     uint64_t undefined = v8_image_object(&image, V8_ODDBALL, 48);
     assert_function(v8_image_function(&image, text, undefined, 1), "buy", "", 0);
@@ -233,11 +264,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_symbols, set_up),
+        cmocka_unit_test_setup(test_old_version, set_up),
         cmocka_unit_test_setup(test_strings, set_up),
         cmocka_unit_test_setup(test_long_string, set_up),
         cmocka_unit_test_setup(test_functions, set_up),
+        cmocka_unit_test_setup(test_functions, set_up_v8_13),
         cmocka_unit_test_setup(test_lines_that_v8_knows, set_up),
         cmocka_unit_test_setup(test_eval, set_up),
+        cmocka_unit_test_setup(test_eval, set_up_v8_13),
         cmocka_unit_test_setup(test_moved, set_up),
         cmocka_unit_test_setup(test_identity, set_up),
         cmocka_unit_test_setup(test_circles, set_up),

@@ -1,5 +1,6 @@
 /*
- * Memory with V8's symbols and objects, made by hand, with the layout of V8 11.3.
+ * Memory with V8's symbols and objects, made by hand: with the layout of V8 11.3 (node 20) or, if
+ * `is_v8_13`, of V8 13.6 (node 24). Types are those of V8 11.3.
  */
 #pragma once
 
@@ -83,11 +84,33 @@ static const struct {
 
 #define V8_IMAGE_SYMBOLS (sizeof(v8_image_symbols) / sizeof(v8_image_symbols[0]))
 
+/* What is another name or value in V8 13.6. */
+static const struct {
+    const char *name;
+    const char *old_name;
+    int32_t value;
+} v8_image_changes[] = {
+    { "v8dbg_class_SharedFunctionInfo__name_or_scope_info__Tagged_NameOrScopeInfoT_",
+      "v8dbg_class_SharedFunctionInfo__name_or_scope_info__Object", 24 },
+    { "v8dbg_class_SharedFunctionInfo__script__Tagged_HeapObject_",
+      "v8dbg_class_SharedFunctionInfo__script_or_debug_info__HeapObject", 40 },
+    { "v8dbg_class_Script__eval_from_shared_or_wrapped_arguments__Tagged_Object_",
+      "v8dbg_class_Script__eval_from_shared_or_wrapped_arguments__Object", 72 },
+    { "v8dbg_class_SharedFunctionInfo__flags__int", "v8dbg_class_SharedFunctionInfo__flags__int",
+      56 },
+    { "v8dbg_class_JSFunction__shared__SharedFunctionInfo",
+      "v8dbg_class_JSFunction__shared__SharedFunctionInfo", 32 },
+    { "v8dbg_scopeinfo_idx_first_vars", "v8dbg_scopeinfo_idx_first_vars", 5 },
+};
+
+#define V8_IMAGE_CHANGES (sizeof(v8_image_changes) / sizeof(v8_image_changes[0]))
+
 struct v8_image {
     uint8_t bytes[V8_IMAGE_BYTES];
     uint64_t used;
     uint64_t read_count;
     const char *hidden_symbol; /* which the image does not have; NULL: none */
+    bool is_v8_13;
 };
 
 /* Implements hs_js_memory.read. */
@@ -107,6 +130,13 @@ static inline bool v8_image_read(void *ctx, uint64_t va, void *ret_bytes, size_t
 static inline uint64_t v8_image_symbol(void *ctx, const char *name)
 {
     struct v8_image *image = ctx;
+    for (uint64_t i = 0; image->is_v8_13 && i < V8_IMAGE_CHANGES; i++) {
+        if (strcmp(name, v8_image_changes[i].name) == 0) {
+            name = v8_image_changes[i].old_name;
+        } else if (strcmp(name, v8_image_changes[i].old_name) == 0) {
+            return 0;
+        }
+    }
     for (uint64_t i = 0; i < V8_IMAGE_SYMBOLS; i++) {
         if (strcmp(name, v8_image_symbols[i].name) == 0) {
             bool is_hidden = image->hidden_symbol && strcmp(name, image->hidden_symbol) == 0;
@@ -177,15 +207,33 @@ static inline uint64_t v8_image_pair(struct v8_image *image, enum v8_image_type 
 #define V8_SCOPE_NAMED    (UINT32_C(3) << 12)
 #define V8_SCOPE_INFERRED (UINT32_C(1) << 14)
 
+/* Puts a position at a byte of a scope; returns the byte behind it. */
+static inline unsigned v8_image_position(struct v8_image *image, uint64_t scope, unsigned at,
+                                         uint32_t position)
+{
+    v8_image_put(image, scope, at, v8_image_smi(position));
+    v8_image_put(image, scope, at + 8, v8_image_smi(position + 10));
+    return at + 16;
+}
+
 /* The scope of a function; `flags` say what there is besides local variables and position. */
 static inline uint64_t v8_image_scope(struct v8_image *image, uint32_t flags, uint32_t local_count,
                                       uint64_t name, uint64_t inferred, uint32_t position)
 {
-    uint64_t scope = v8_image_object(image, V8_SCOPE, 128 + 16 * (uint64_t)local_count);
-    unsigned at = 32 + 8 * local_count + 8 * (local_count < 75 ? local_count : 1);
-    v8_image_put(image, scope, 8, v8_image_smi(flags));
+    uint64_t scope = v8_image_object(image, V8_SCOPE, 144 + 16 * (uint64_t)local_count);
+    uint64_t local_name = v8_image_text(image, "local");
+    unsigned at = 32;
+    v8_image_put(image, scope, 8, image->is_v8_13 ? flags : v8_image_smi(flags));
     v8_image_put(image, scope, 24, v8_image_smi(local_count));
+    if (image->is_v8_13) {
+        at = v8_image_position(image, scope, at, position);
+    }
     at += (flags & 15) == V8_SCOPE_MODULE ? 8 : 0;
+    for (uint32_t i = 0; i < local_count && (i == 0 || local_count < 75); i++) {
+        v8_image_put(image, scope, at, local_name);
+        at += 8;
+    }
+    at += 8 * local_count;
     at += (flags & V8_SCOPE_CLASS) ? 8 : 0;
     if (flags & V8_SCOPE_NAMED) {
         v8_image_put(image, scope, at, name);
@@ -195,8 +243,10 @@ static inline uint64_t v8_image_scope(struct v8_image *image, uint32_t flags, ui
         v8_image_put(image, scope, at, inferred);
         at += 8;
     }
-    v8_image_put(image, scope, at, v8_image_smi(position));
-    v8_image_put(image, scope, at + 8, v8_image_smi(position + 10));
+    if (!image->is_v8_13) {
+        at = v8_image_position(image, scope, at, position);
+    }
+    v8_image_put(image, scope, at, local_name); /* the scope around it, or what lies behind */
     return scope;
 }
 
@@ -214,21 +264,27 @@ static inline uint64_t v8_image_script(struct v8_image *image, uint64_t name, ui
 static inline uint64_t v8_image_function(struct v8_image *image, uint64_t name, uint64_t script,
                                          uint32_t number)
 {
+    const unsigned more = image->is_v8_13 ? 8 : 0;
     uint64_t function = v8_image_object(image, V8_FUNCTION, 64);
-    uint64_t shared = v8_image_object(image, V8_SHARED, 64);
-    v8_image_put(image, function, 24, shared);
-    v8_image_put(image, shared, 16, name);
-    v8_image_put(image, shared, 32, script);
-    v8_image_put(image, shared, 48, (uint64_t)number << 32 | 1);
+    uint64_t shared = v8_image_object(image, V8_SHARED, 72);
+    v8_image_put(image, function, 24 + more, shared);
+    v8_image_put(image, shared, 16 + more, name);
+    v8_image_put(image, shared, 32 + more, script);
+    v8_image_put(image, shared, 48 + more, (uint64_t)number << 32 | 1);
     return function;
 }
 
 /* An empty image, with symbols. */
-static inline void v8_image_init(struct v8_image *image)
+static inline void v8_image_init(struct v8_image *image, bool is_v8_13)
 {
     memset(image, 0, sizeof(*image));
+    image->is_v8_13 = is_v8_13;
     for (uint64_t i = 0; i < V8_IMAGE_SYMBOLS; i++) {
         memcpy(image->bytes + 8 * i, &v8_image_symbols[i].value, 4);
+    }
+    for (uint64_t i = 0; is_v8_13 && i < V8_IMAGE_CHANGES; i++) {
+        uint64_t va = v8_image_symbol(image, v8_image_changes[i].name);
+        memcpy(image->bytes + (va - V8_IMAGE_VA), &v8_image_changes[i].value, 4);
     }
     image->used = 8 * V8_IMAGE_SYMBOLS;
 }
