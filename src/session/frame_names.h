@@ -42,7 +42,7 @@ struct hs_frame_names {
 /* Sets the names of `count` frames of a snapshot, for as many as it finds. Has the form of
  * hs_trace_name_frames_fn; ctx is a struct hs_frame_names. */
 void hs_frame_names_find(void *ctx, const struct hs_snapshot *snap, const uint32_t *frame_ids,
-                         size_t count, const char **ret_names);
+                         size_t count, struct hs_trace_frame_name *ret_names);
 /* Has this frame of a snapshot been found as code made at run time, with a name? Such a frame has a
  * name of its own in the file, whatever is at its address later. ctx is a struct hs_frame_names. */
 bool hs_frame_names_has_jit(void *ctx, const struct hs_snapshot *snap, uint32_t frame_id);

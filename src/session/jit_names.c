@@ -12,7 +12,8 @@
 static void deinit_process(struct hs_jit_process *process)
 {
     for (uint32_t i = 0; i < process->pcs.count && process->names; i++) {
-        free(process->names[i]);
+        free(process->names[i].function);
+        free(process->names[i].file);
     }
     free(process->names);
     hs_intern_deinit(&process->pcs);
@@ -44,46 +45,52 @@ static struct hs_intern_key pc_key(uint64_t pc)
     return (struct hs_intern_key){ .hi = pc, .lo = pc };
 }
 
-bool hs_jit_names_find(const struct hs_jit_names *names, const struct hs_snapshot *snap,
-                       uint64_t pc, const char **ret_name)
+const struct hs_jit_name *hs_jit_names_find(const struct hs_jit_names *names,
+                                            const struct hs_snapshot *snap, uint64_t pc)
 {
     uint32_t id;
     const struct hs_jit_process *process = find_process(names, snap);
-    if (!process || !hs_intern_find(&process->pcs, pc_key(pc), &id)) {
-        return false;
-    }
-    *ret_name = process->names[id];
-    return true;
+    return process && hs_intern_find(&process->pcs, pc_key(pc), &id) ? &process->names[id] : NULL;
 }
 
-int hs_jit_names_put(struct hs_jit_names *names, const struct hs_snapshot *snap, uint64_t pc,
-                     const char *name)
+/* The process image of a snapshot, a new one if there is none. NULL: out of memory. */
+static struct hs_jit_process *take_process(struct hs_jit_names *names,
+                                           const struct hs_snapshot *snap)
 {
     struct hs_jit_process *process = find_process(names, snap);
-    uint32_t id;
-    bool is_new;
-    if (!process) {
-        int r = hs_array_reserve(&names->processes, &names->capacity, names->count + 1,
-                                 sizeof(names->processes[0]));
-        if (r < 0) {
-            return r;
-        }
+    if (!process && hs_array_reserve(&names->processes, &names->capacity, names->count + 1,
+                                     sizeof(names->processes[0])) == 0) {
         process = &names->processes[names->count++];
         *process =
             (struct hs_jit_process){ .pid = snap->pid, .start_mono_ns = snap->start_mono_ns };
     }
-    char *own_name = name ? strdup(name) : NULL;
+    return process;
+}
+
+int hs_jit_names_put(struct hs_jit_names *names, const struct hs_snapshot *snap, uint64_t pc,
+                     const struct hs_trace_frame_name *name)
+{
+    struct hs_jit_process *process = take_process(names, snap);
+    uint32_t id;
+    bool is_new;
+    if (!process) {
+        return -ENOMEM;
+    }
+    struct hs_jit_name own = { .function = name->function ? strdup(name->function) : NULL,
+                               .file = name->file ? strdup(name->file) : NULL,
+                               .line = name->line };
+    bool is_short = (name->function && !own.function) || (name->file && !own.file);
     /* The array is extended first, so that every id has its element. */
-    int r = name && !own_name
-                ? -ENOMEM
-                : hs_array_reserve(&process->names, &process->name_capacity,
-                                   (size_t)process->pcs.count + 1, sizeof(process->names[0]));
+    int r = is_short ? -ENOMEM
+                     : hs_array_reserve(&process->names, &process->name_capacity,
+                                        (size_t)process->pcs.count + 1, sizeof(process->names[0]));
     r = r < 0 ? r : hs_intern_put(&process->pcs, pc_key(pc), &id, &is_new);
     if (r < 0 || !is_new) {
-        free(own_name);
+        free(own.function);
+        free(own.file);
         return r;
     }
-    process->names[id] = own_name;
+    process->names[id] = own;
     return 0;
 }
 

@@ -17,13 +17,21 @@
 #include <stdint.h>
 
 #include "trace/snapshot.h"
+#include "trace/trace_writer.h"
 #include "util/intern.h"
+
+/* The name of a piece of code. */
+struct hs_jit_name {
+    char *function; /* NULL: it had none */
+    char *file;     /* NULL: unknown */
+    uint32_t line;  /* of the address; 0: unknown */
+};
 
 struct hs_jit_process {
     uint32_t pid;
     uint64_t start_mono_ns; /* another one: another program image */
     struct hs_intern pcs;
-    char **names; /* by id; NULL: it had none */
+    struct hs_jit_name *names; /* by id */
     size_t name_capacity;
 };
 
@@ -36,11 +44,11 @@ struct hs_jit_names {
 /* Frees everything. */
 void hs_jit_names_deinit(struct hs_jit_names *names);
 
-/* Is this address known, with a name or without? *ret_name is its name, or NULL. */
-bool hs_jit_names_find(const struct hs_jit_names *names, const struct hs_snapshot *snap,
-                       uint64_t pc, const char **ret_name);
-/* Stores the name, or NULL, of an address that is not known. 0 or -ENOMEM. */
+/* What is known of this address? NULL: it was not looked up. */
+const struct hs_jit_name *hs_jit_names_find(const struct hs_jit_names *names,
+                                            const struct hs_snapshot *snap, uint64_t pc);
+/* Stores copies of the texts of an address that is not known. 0 or -ENOMEM. */
 int hs_jit_names_put(struct hs_jit_names *names, const struct hs_snapshot *snap, uint64_t pc,
-                     const char *name);
+                     const struct hs_trace_frame_name *name);
 /* Drops the program image of a snapshot: no other one of it will follow. */
 void hs_jit_names_drop(struct hs_jit_names *names, const struct hs_snapshot *snap);

@@ -30,7 +30,8 @@
 #define NAME_MAX_BYTES    4096U
 #define DEBUG_MAX_BYTES   (16U << 20)
 #define LOADS_MAX         (1U << 20)
-/* V8 states the addresses of lines as if an ELF header preceded the code. */
+/* V8 states the addresses of lines as if an ELF header preceded the code: the line at which a
+ * function begins is that of the code's start plus 0x40 (node 18 to 24). */
 #define V8_LINE_SHIFT 0x40U
 
 enum record_id { RECORD_LOAD = 0, RECORD_MOVE = 1, RECORD_DEBUG_INFO = 2 };
@@ -49,6 +50,7 @@ struct load {
 
 /* What is known of an address. */
 struct found {
+    uint64_t time_ns; /* code that was made later replaces nothing; UINT64_MAX: it does */
     char *name;
     char *file;
     uint32_t line;
@@ -57,7 +59,9 @@ struct found {
 struct reader {
     struct hs_symbol_builder *builder;
     int fd;
-    uint64_t time_max_ns;
+    const struct hs_symbol_jit_times *times;
+    bool has_times;      /* those of the file are of CLOCK_MONOTONIC */
+    uint64_t time_ns;    /* of the record */
     struct found *found; /* by address */
     struct load *loads;
     size_t load_count, load_capacity;
@@ -100,7 +104,7 @@ static void forget(struct found *found)
 {
     free(found->name);
     free(found->file);
-    *found = (struct found){ 0 };
+    *found = (struct found){ .time_ns = found->time_ns };
 }
 
 /* The line of an address in the entries of a DEBUG_INFO: that of the last entry at or before it. An
@@ -130,23 +134,37 @@ static void find_line(const uint8_t *data, size_t bytes, uint64_t pc, struct fou
     found->line = found->file ? found->line : 0;
 }
 
-/* V8 begins a name with the kind of the code. */
-static bool is_of_v8(const char *name)
+/* V8 begins a name with the kind of the function. What follows, in `*ret_rest`, begins with that of
+ * the code. */
+static bool is_of_v8(const char *name, const char **ret_rest)
 {
     static const char *const kinds[] = { "JS:", "Function:", "LazyCompile:", "Eval:", "Script:" };
     for (size_t i = 0; i < HS_COUNT_OF(kinds); i++) {
         if (strncmp(name, kinds[i], strlen(kinds[i])) == 0) {
+            *ret_rest = name + strlen(kinds[i]);
             return true;
         }
     }
     return false;
 }
 
-/* V8 (in node 20) writes other bytes in place of a file's name, for code that is not optimized. The
- * name of the code contains the file, so a place in another file is dropped. */
+/* Are the lines of a piece of V8's code right? Those of code that is not optimized (interpreted:
+ * '~', baseline: '^') have positions in the bytecode in place of addresses. */
+static bool has_right_lines(const char *rest)
+{
+    return rest[0] != '~' && rest[0] != '^';
+}
+
+/* Some versions of V8 write other bytes in place of a file's name. The name of the code contains
+ * the file, between a blank and a colon, so a place in another file is dropped. */
 static void check_file(struct found *found)
 {
-    if (found->file && !strstr(found->name, found->file)) {
+    size_t bytes = found->file ? strlen(found->file) : 0;
+    const char *at = found->file ? strstr(found->name, found->file) : NULL;
+    while (at && !(at > found->name && at[-1] == ' ' && at[bytes] == ':')) {
+        at = strstr(at + 1, found->file);
+    }
+    if (!at) {
         free(found->file);
         found->file = NULL;
         found->line = 0;
@@ -185,12 +203,16 @@ static int name_code(struct reader *reader, const struct load *load, uint64_t st
     if (!name[0] || builder->pcs[first] - start_va >= code_bytes) {
         return 0;
     }
-    uint8_t *debug = read_debug(reader, &load->debug);
-    uint64_t shift = is_of_v8(name) ? V8_LINE_SHIFT : 0;
+    const char *rest;
+    uint64_t shift = is_of_v8(name, &rest) ? V8_LINE_SHIFT : 0;
+    uint8_t *debug = shift == 0 || has_right_lines(rest) ? read_debug(reader, &load->debug) : NULL;
     int err = 0;
     for (size_t i = first;
          err == 0 && i < builder->pc_count && builder->pcs[i] - start_va < code_bytes; i++) {
         struct found *found = &reader->found[i];
+        if (found->name && reader->has_times && reader->time_ns > found->time_ns) {
+            continue;
+        }
         forget(found);
         found->name = strdup(name);
         err = found->name ? 0 : -ENOMEM;
@@ -245,12 +267,13 @@ static int take_move(struct reader *reader, const uint8_t *body)
 static int take_record(struct reader *reader, uint64_t off, const uint8_t *data, size_t data_bytes,
                        uint32_t record_bytes)
 {
-    uint64_t time_ns = get64(data + 8);
+    uint64_t time_max_ns = reader->has_times ? reader->times->time_max_ns : 0;
     const uint8_t *body = data + RECORD_BYTES;
     const struct extent extent = { off + RECORD_BYTES, record_bytes - RECORD_BYTES };
     size_t body_bytes = data_bytes - RECORD_BYTES;
     body_bytes = body_bytes < extent.bytes ? body_bytes : extent.bytes;
-    if (reader->time_max_ns != 0 && time_ns > reader->time_max_ns) {
+    reader->time_ns = get64(data + 8);
+    if (time_max_ns != 0 && reader->time_ns > time_max_ns) {
         return 0;
     }
     switch (get32(data)) {
@@ -282,9 +305,7 @@ static int read_records(struct reader *reader)
         (machine != MACHINE_X86_64 && machine != MACHINE_AARCH64)) {
         return -ENOEXEC;
     }
-    if ((get64(data + 32) & FLAG_ARCH_CLOCK) != 0) {
-        reader->time_max_ns = 0;
-    }
+    reader->has_times = (get64(data + 32) & FLAG_ARCH_CLOCK) == 0;
     for (uint64_t off = get32(data + 8); off < HS_JITDUMP_BYTES_MAX;) {
         got = read_at(reader->fd, off, data, sizeof(data));
         if (got < (ssize_t)RECORD_BYTES) {
@@ -314,10 +335,26 @@ static void keep_found(struct hs_symbol_builder *builder, size_t i, const struct
     }
 }
 
-int hs_jitdump_names_fd(struct hs_symbol_builder *builder, int fd, uint64_t time_max_ns)
+/* Both lists of addresses are sorted. */
+static void take_times(struct reader *reader)
 {
-    struct reader reader = { .builder = builder, .fd = fd, .time_max_ns = time_max_ns };
+    const struct hs_symbol_builder *builder = reader->builder;
+    const struct hs_symbol_jit_times *times = reader->times;
+    for (size_t i = 0, k = 0; reader->found && i < builder->pc_count; i++) {
+        while (k < times->of_pc_count && times->of_pcs[k].pc < builder->pcs[i]) {
+            k++;
+        }
+        bool is_known = k < times->of_pc_count && times->of_pcs[k].pc == builder->pcs[i];
+        reader->found[i].time_ns = is_known ? times->of_pcs[k].time_ns : UINT64_MAX;
+    }
+}
+
+int hs_jitdump_names_fd(struct hs_symbol_builder *builder, int fd,
+                        const struct hs_symbol_jit_times *times)
+{
+    struct reader reader = { .builder = builder, .fd = fd, .times = times };
     reader.found = calloc(builder->pc_count + 1, sizeof(*reader.found));
+    take_times(&reader);
     int err = reader.found ? read_records(&reader) : -ENOMEM;
     for (size_t i = 0; reader.found && i < builder->pc_count; i++) {
         if (err == 0) {

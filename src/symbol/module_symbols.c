@@ -196,7 +196,7 @@ static int name_from_jitdump(const struct hs_symbol_options *options,
                              const struct hs_target_jit *jit, struct hs_symbol_builder *builder)
 {
     return jit && jit->dump_fd >= 0
-               ? hs_jitdump_names_fd(builder, jit->dump_fd, options->jit_time_max_ns)
+               ? hs_jitdump_names_fd(builder, jit->dump_fd, &options->jit_times)
                : 0;
 }
 

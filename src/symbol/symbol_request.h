@@ -16,6 +16,19 @@
 
 struct hs_target_files;
 
+/* Code at an address that was made later does not count, if code was there before. */
+struct hs_symbol_pc_time {
+    uint64_t pc;
+    uint64_t time_ns; /* CLOCK_MONOTONIC */
+};
+
+/* Until when code that was made at run time counts, as far as its list states times. */
+struct hs_symbol_jit_times {
+    uint64_t time_max_ns;                   /* CLOCK_MONOTONIC: for all; 0: all counts */
+    const struct hs_symbol_pc_time *of_pcs; /* for single addresses, in their order */
+    size_t of_pc_count;
+};
+
 struct hs_symbol_request {
     const char *path;        /* as it was mapped; a "(deleted)" at its end is understood */
     const uint8_t *build_id; /* raw bytes */
@@ -42,9 +55,7 @@ struct hs_symbol_options {
     bool is_tables_only;
     const char *perf_map_folder;                /* NULL: /tmp */
     const struct hs_target_files *target_files; /* files that were opened in time; NULL: none */
-    /* CLOCK_MONOTONIC: code that was made later at run time does not count, as far as its list
-     * states times; 0: all counts */
-    uint64_t jit_time_max_ns;
+    struct hs_symbol_jit_times jit_times;
     const char *cache_folder;   /* for debug_cache.h; NULL: none */
     unsigned worker_count;      /* 0: as many as there are CPUs, at most 8 */
     unsigned module_timeout_ms; /* 0: 20 s; with debuginfod 120 s */

@@ -48,15 +48,22 @@ struct hs_trace_place {
     uint64_t profile_packet_count;
 };
 
+/* What is known of a frame of code. */
+struct hs_trace_frame_name {
+    const char *function; /* NULL: it has no name */
+    const char *file;     /* of code made at run time; NULL: unknown */
+    uint32_t line;        /* 0: unknown */
+};
+
 /* Looks up the names of functions in the symbol tables of their modules, for the frames of a dump
  * that are new to the file, and of code made at run time for all frames that have any.
  * `frame_ids` are indices into snap->frames. For code made at run time, the answer must be the
  * same in each dump of a process. The function sets ret_names[i] for the frames that have a name;
- * the names must stay valid until the next call. A frame's name is written once: a frame without a
+ * the texts must stay valid until the next call. A frame's name is written once: a frame without a
  * name now gets none later. */
 typedef void hs_trace_name_frames_fn(void *ctx, const struct hs_snapshot *snap,
                                      const uint32_t *frame_ids, size_t count,
-                                     const char **ret_names);
+                                     struct hs_trace_frame_name *ret_names);
 
 struct hs_trace_writer_config {
     hs_buf_sink_fn *sink; /* consumes all bytes that it is given, or returns -errno */

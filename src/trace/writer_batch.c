@@ -289,6 +289,12 @@ static int intern_function(struct hs_trace_writer *writer, const char *name, uin
                          true, ret_iid);
 }
 
+static int intern_source(struct hs_trace_writer *writer, const char *file, uint32_t *ret_iid)
+{
+    return intern_string(writer, &writer->sources, &writer->batch->sources, file, strlen(file),
+                         true, ret_iid);
+}
+
 bool hs_batch_has_frame(const struct hs_trace_writer *writer, uint32_t mapping_iid, uint64_t rel_pc)
 {
     uint32_t id;
@@ -296,11 +302,15 @@ bool hs_batch_has_frame(const struct hs_trace_writer *writer, uint32_t mapping_i
 }
 
 int hs_batch_frame(struct hs_trace_writer *writer, uint32_t mapping_iid, uint64_t rel_pc,
-                   bool is_jit, const char *name, uint32_t *ret_iid)
+                   bool is_jit, const struct hs_trace_frame_name *name, uint32_t *ret_iid)
 {
     struct frame_facts facts = { .kind = is_jit ? HS__PB__FRAME__KIND__KIND_JIT
                                                 : HS__PB__FRAME__KIND__KIND_UNKNOWN };
-    int err = name ? intern_function(writer, name, &facts.function_iid) : 0;
+    int err = name->function ? intern_function(writer, name->function, &facts.function_iid) : 0;
+    if (err == 0 && name->file) {
+        facts.line = name->line;
+        err = intern_source(writer, name->file, &facts.source_iid);
+    }
     return err < 0 ? err
                    : intern_frame(writer,
                                   frame_key(mapping_iid, is_jit ? facts.function_iid : 0, rel_pc),
@@ -335,8 +345,7 @@ int hs_batch_script_frame(struct hs_trace_writer *writer, const char *path, cons
         err = intern_function(writer, function, &facts.function_iid);
     }
     if (err == 0) {
-        err = intern_string(writer, &writer->sources, &writer->batch->sources, file, strlen(file),
-                            true, &facts.source_iid);
+        err = intern_source(writer, file, &facts.source_iid);
     }
     uint64_t place = (uint64_t)facts.source_iid << 32 | line;
     return err < 0 ? err

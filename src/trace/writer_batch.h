@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct hs_trace_frame_name;
 struct hs_trace_writer;
 struct hs_writer_batch;
 
@@ -44,10 +45,9 @@ int hs_batch_mapping(struct hs_trace_writer *writer, const struct hs_batch_mappi
 /* Is this frame already in the file? */
 bool hs_batch_has_frame(const struct hs_trace_writer *writer, uint32_t mapping_iid,
                         uint64_t rel_pc);
-/* Interns a frame of code. `name` is copied and is used only if the frame is new; NULL: it has no
- * name. */
+/* Interns a frame of code. The texts of `name` are copied, and used only if the frame is new. */
 int hs_batch_frame(struct hs_trace_writer *writer, uint32_t mapping_iid, uint64_t rel_pc,
-                   bool is_jit, const char *name, uint32_t *ret_iid);
+                   bool is_jit, const struct hs_trace_frame_name *name, uint32_t *ret_iid);
 /* Interns a frame that is no code but only a name, which is copied. */
 int hs_batch_note(struct hs_trace_writer *writer, const char *path, const char *name,
                   uint32_t *ret_iid);

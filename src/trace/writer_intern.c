@@ -86,10 +86,10 @@ static bool wants_name(const struct hs_trace_writer *writer, const struct hs_wri
            !hs_batch_has_frame(writer, dump->mapping_iids[frame->module_id], frame->rel_pc);
 }
 
-/* Sets *ret_names to the names of frames by frame id, NULL for frames without a name. *ret_names
+/* Sets *ret_names to the names of frames by frame id, empty for frames without a name. *ret_names
  * itself is NULL if the writer has no source of names. */
 static int find_names(struct hs_trace_writer *writer, const struct hs_writer_dump *dump,
-                      const char ***ret_names)
+                      struct hs_trace_frame_name **ret_names)
 {
     const struct hs_snapshot *snap = dump->snap;
     size_t count = 0;
@@ -98,8 +98,8 @@ static int find_names(struct hs_trace_writer *writer, const struct hs_writer_dum
         return 0;
     }
     uint32_t *ids = malloc(snap->frame_count * sizeof(ids[0]));
-    const char **found = calloc(snap->frame_count, sizeof(found[0]));
-    const char **names = calloc(snap->frame_count, sizeof(names[0]));
+    struct hs_trace_frame_name *found = calloc(snap->frame_count, sizeof(found[0]));
+    struct hs_trace_frame_name *names = calloc(snap->frame_count, sizeof(names[0]));
     if (ids && found && names) {
         for (uint32_t i = 0; i < snap->frame_count; i++) {
             if (wants_name(writer, dump, &snap->frames[i])) {
@@ -141,8 +141,9 @@ static int intern_named(struct hs_trace_writer *writer, const struct hs_snapshot
 }
 
 static int intern_frame(struct hs_trace_writer *writer, struct hs_writer_dump *dump, uint32_t id,
-                        const char *name)
+                        const struct hs_trace_frame_name *name)
 {
+    static const struct hs_trace_frame_name skipped = { .function = HS_SKIPPED_NAME };
     const struct hs_snap_frame *frame = &dump->snap->frames[id];
     if (frame->flags & HS_FRAME_MARKER) {
         return hs_batch_note(writer, HS_MAPPING_ERROR, marker_name(frame->pc),
@@ -157,16 +158,17 @@ static int intern_frame(struct hs_trace_writer *writer, struct hs_writer_dump *d
     const struct hs_snap_module *module = &dump->snap->modules[frame->module_id];
     bool is_skipped = hs_is_skipped_file(&writer->config.skipped, module->path);
     return hs_batch_frame(writer, dump->mapping_iids[frame->module_id], frame->rel_pc,
-                          module->kind == HS_MODULE_ANON, is_skipped ? HS_SKIPPED_NAME : name,
+                          module->kind == HS_MODULE_ANON, is_skipped ? &skipped : name,
                           &dump->frame_iids[id]);
 }
 
 static int intern_frames(struct hs_trace_writer *writer, struct hs_writer_dump *dump)
 {
-    const char **names;
+    static const struct hs_trace_frame_name none;
+    struct hs_trace_frame_name *names;
     int err = find_names(writer, dump, &names);
     for (uint32_t i = 0; err == 0 && i < dump->snap->frame_count; i++) {
-        err = intern_frame(writer, dump, i, names ? names[i] : NULL);
+        err = intern_frame(writer, dump, i, names ? &names[i] : &none);
     }
     free(names);
     return err;

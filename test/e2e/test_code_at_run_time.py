@@ -10,8 +10,10 @@ import subprocess
 import pytest
 from waiting import list_all, wait_for_dumps
 
-# A compiler of one function, which calls malloc. Commands: "code ADDRESS" makes it there, and calls it 100 times;
-# "map ADDRESS NAME" and "dump TIME ADDRESS NAME" list it, "delete" removes the lists.
+# A compiler of one function, which calls malloc. Commands: "code ADDRESS N" makes it there, with so many bytes before
+# the call, and calls it 100 times; "map ADDRESS NAME" and "dump TIME ADDRESS NAME" list it, "lines ADDRESS LINE FILE"
+# says of the next code in the dump which line its call is, "delete" removes the lists. "wait N" waits until the program
+# has run N times as long, and 100 ms more.
 SOURCE = r"""
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -25,13 +27,25 @@ SOURCE = r"""
 
 static char map_path[64], dump_path[4096];
 
-static void make_and_call(unsigned long at)
+static int dump_fd = -1;
+
+static uint64_t now_ns(void)
 {
-    uint8_t code[] = { 0x55, 0x48, 0x89, 0xe5, 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xd0, 0x5d, 0xc3 };
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void make_and_call(unsigned long at, unsigned nops)
+{
+    uint8_t bytes[64], code[] = { 0x55, 0x48, 0x89, 0xe5, 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xd0, 0x5d, 0xc3 };
     void *(*target)(size_t) = malloc, *(*call)(size_t) = (void *(*)(size_t))at;
     memcpy(code + 6, &target, 8);
     mmap((void *)at, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-    memcpy((void *)at, code, sizeof(code));
+    memcpy(bytes, code, 4);
+    memset(bytes + 4, 0x90, nops);
+    memcpy(bytes + 4 + nops, code + 4, sizeof(code) - 4);
+    memcpy((void *)at, bytes, sizeof(code) + nops);
     for (int i = 0; i < 100; i++) {
         void *p = call(5000);
         __asm__ volatile("" : : "r"(p));
@@ -45,18 +59,39 @@ static void list_in_map(unsigned long at, const char *name)
     fclose(file);
 }
 
+static void open_dump(void)
+{
+    uint32_t head[10] = { 0x4A695444, 1, 40, 62, 0, 1 };
+    if (dump_fd < 0) {
+        dump_fd = open(dump_path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+        if (write(dump_fd, head, sizeof(head)) != sizeof(head)) abort();
+        mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, dump_fd, 0);
+    }
+}
+
+static void list_lines(unsigned long at, int line, const char *file)
+{
+    uint32_t length = 16 + 16 + 2 * 16 + 3 + (uint32_t)strlen(file), record[4] = { 2, length };
+    uint64_t body[2] = { at, 2 }, start = at, call = at + 8;
+    int32_t first[2] = { line - 1, 0 }, second[2] = { line, 0 };
+    open_dump();
+    FILE *out = fdopen(dup(dump_fd), "a");
+    fwrite(record, 16, 1, out);
+    fwrite(body, 16, 1, out);
+    fwrite(&start, 8, 1, out);
+    fwrite(first, 8, 1, out);
+    fwrite(file, strlen(file) + 1, 1, out);
+    fwrite(&call, 8, 1, out);
+    fwrite(second, 8, 1, out);
+    fwrite("\xff", 2, 1, out);
+    if (fclose(out) != 0) abort();
+}
+
 static void list_in_dump(long ns, unsigned long at, const char *name)
 {
-    static int fd = -1;
-    struct timespec now;
-    uint32_t head[10] = { 0x4A695444, 1, 40, 62, 0, 1 };
-    if (fd < 0) {
-        fd = open(dump_path, O_RDWR | O_CREAT | O_TRUNC, 0600);
-        if (write(fd, head, sizeof(head)) != sizeof(head)) abort();
-        mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
-    }
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    uint64_t time = (uint64_t)now.tv_sec * 1000000000 + now.tv_nsec + ns;
+    open_dump();
+    int fd = dump_fd;
+    uint64_t time = now_ns() + (uint64_t)ns;
     uint32_t record[4] = { 0, 16 + 40 + (uint32_t)strlen(name) + 1 };
     uint64_t body[5] = { 1, at, at, 32, at };
     memcpy(record + 2, &time, 8);
@@ -68,14 +103,23 @@ int main(int argc, char **argv)
 {
     char line[256], name[64];
     unsigned long at;
+    unsigned nops, times;
+    int number;
     long ns;
+    uint64_t start_ns = now_ns();
     (void)argc;
     setvbuf(stdout, NULL, _IOLBF, 0);
     snprintf(map_path, sizeof(map_path), "/tmp/perf-%d.map", getpid());
     snprintf(dump_path, sizeof(dump_path), "%s/jit-%d.dump", argv[1], getpid());
     puts("ready");
     while (fgets(line, sizeof(line), stdin)) {
-        if (sscanf(line, "code %lx", &at) == 1) make_and_call(at);
+        nops = 0;
+        if (sscanf(line, "code %lx %u", &at, &nops) >= 1) make_and_call(at, nops);
+        if (sscanf(line, "lines %lx %d %s", &at, &number, name) == 3) list_lines(at, number, name);
+        if (sscanf(line, "wait %u", &times) == 1) {
+            uint64_t until_ns = start_ns + times * (now_ns() - start_ns) + 100000000;
+            while (now_ns() < until_ns) {}
+        }
         if (sscanf(line, "map %lx %s", &at, name) == 2) list_in_map(at, name);
         if (sscanf(line, "dump %ld %lx %s", &ns, &at, name) == 3) list_in_dump(ns, at, name);
         if (strcmp(line, "delete\n") == 0) unlink(map_path), unlink(dump_path);
@@ -96,9 +140,9 @@ def compiler(tmp_path_factory):
 
 
 class Recording:
-    def __init__(self, dist, heapscope, report, folder, program, *options):
+    def __init__(self, dist, heapscope, report, folder, program, *options, dump_every="50ms"):
         self.heapscope, self.report, self.file = heapscope, report, folder / "jit.pftrace"
-        command = [dist / "bin" / "heapscope", "run", "-q", "-i", "1", "--dump-every", "50ms", "-o", self.file, *options, "--", *program, folder]
+        command = [dist / "bin" / "heapscope", "run", "-q", "-i", "1", "--dump-every", dump_every, "-o", self.file, *options, "--", *program, folder]
         self.process = subprocess.Popen([str(c) for c in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout.readline() == "ready\n"
 
@@ -126,8 +170,8 @@ class Recording:
 def record(dist, heapscope, report, tmp_path):
     started = []
 
-    def call(*program, options=()):
-        started.append(Recording(dist, heapscope, report, tmp_path, program, *options))
+    def call(*program, options=(), **how):
+        started.append(Recording(dist, heapscope, report, tmp_path, program, *options, **how))
         return started[-1]
 
     yield call
@@ -166,6 +210,27 @@ def test_jitdump(record, compiler):
     recording.tell("delete")
     names = recording.end()
     assert "first" in names and "third" in names and not {"second", "tomorrow"} & names
+
+
+def test_code_of_the_time_of_its_blocks(record, compiler):
+    """Two functions in one place, and no dump in between: each has the name of the time at which its blocks were made."""
+    recording = record(compiler, dump_every="1h")
+    recording.tell(f"dump 0 {A} first", f"code {A}", "wait 5", f"dump 0 {A} second", f"code {A} 8", "delete")
+    names = recording.end()
+    assert "first" in names and "second" in names
+
+
+def test_lines_of_a_dump(record, compiler):
+    """Names that are found at a dump have file and line, also when the list is gone at the end."""
+    recording = record(compiler)
+    recording.tell(f"lines {A} 17 a.src", f"dump 0 {A} first", f"code {A}")
+    recording.wait_for_a_dump()
+    recording.tell(f"lines {A} 99 b.src", f"dump 0 {A} second", "delete")
+    recording.end()
+    sql = """SELECT f.name, s.source_file, s.line_number FROM stack_profile_frame f
+        JOIN stack_profile_symbol s ON s.symbol_set_id = f.symbol_set_id WHERE f.name IN ('first', 'second')"""
+    done = recording.heapscope("query", "--format", "json", recording.file, sql)
+    assert json.loads(done.stdout) == [{"name": "first", "source_file": "a.src", "line_number": 17}]
 
 
 def test_two_processes_with_other_code_at_one_address(record, compiler, tmp_path):
@@ -213,6 +278,39 @@ def test_node(run, report, tmp_path, flag):
             path.unlink()
     text = json.dumps(report(done.file, "--top", "all", "--view", "alloc_objects"))
     assert re.search(r"JS:\S*keepOne ", text) and re.search(r"JS:\S*keepAll ", text)
+
+
+LINES = """function pad(n) { return n; }
+function many(list) {
+  let total = pad(1);
+  list.push(Buffer.allocUnsafeSlow(100001));
+  total += pad(2) + list.length;
+  list.push(
+    Buffer.allocUnsafeSlow(
+      200002));
+  for (let i = 0; i < 3; i++) total += pad(i);
+  list.push(Buffer.allocUnsafeSlow(300003));
+  return total;
+}
+for (let i = 0; i < 3000; i++) many([]);
+"""
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="needs node")
+def test_lines_of_node(run, heapscope, tmp_path):
+    """In code that V8 has optimized, the lines are those of the calls; other code has none, as V8 states none that are
+    right. The dumps name the frames, and have their lines."""
+    script = tmp_path / "lines.js"
+    script.write_text(LINES)
+    done = run(["node", "--perf-prof", "--no-turbo-inlining", script], "--native-only", "--dump-every", "100ms", cwd=tmp_path)
+    assert done.status == 0, done.stderr
+    sql = """SELECT f.name, s.source_file, s.line_number FROM stack_profile_frame f
+        LEFT JOIN stack_profile_symbol s ON s.symbol_set_id = f.symbol_set_id WHERE f.name GLOB 'JS:?many *'"""
+    lines = {}
+    for row in json.loads(heapscope("query", "--format", "json", done.file, sql).stdout):
+        lines.setdefault(row["name"][3], set()).add((row["source_file"], row["line_number"]))
+    assert {(str(script), line) for line in (4, 7, 10)} <= lines.pop("*")
+    assert all(places == {(None, None)} for places in lines.values()), lines
 
 
 def said_of_code(heapscope, file):

@@ -104,15 +104,18 @@ struct names {
     int err;
 };
 
-/* Looks one address up. */
-static struct names look_up(const struct dump *dump, uint64_t pc, uint64_t time_max_ns)
+/* Looks one address up, at which code was used first at `used_ns`; 0: that is not known. */
+static struct names look_up_used(const struct dump *dump, uint64_t pc, uint64_t time_max_ns,
+                                 uint64_t used_ns)
 {
+    const struct hs_symbol_pc_time of_pcs[] = { { 1, 1 }, { pc, used_ns }, { UINT64_MAX, 1 } };
+    const struct hs_symbol_jit_times times = { time_max_ns, of_pcs, used_ns != 0 ? 3 : 0 };
     struct names names = { .pc = pc };
     int fd = memfd_create("dump", MFD_CLOEXEC);
     assert_true(fd >= 0);
     assert_int_equal(write(fd, dump->data, dump->bytes), (ssize_t)dump->bytes);
     assert_int_equal(hs_symbol_builder_init(&names.builder, &pc, 1), 0);
-    names.err = hs_jitdump_names_fd(&names.builder, fd, time_max_ns);
+    names.err = hs_jitdump_names_fd(&names.builder, fd, &times);
     assert_int_equal(hs_symbol_builder_finish(&names.builder, &pc, 1, &names.table), 0);
     assert_true(hs_symbol_table_is_valid(&names.table));
     hs_symbol_builder_deinit(&names.builder);
@@ -120,10 +123,13 @@ static struct names look_up(const struct dump *dump, uint64_t pc, uint64_t time_
     return names;
 }
 
-static void expect_at(const struct dump *dump, uint64_t pc, uint64_t time_max_ns, const char *name,
-                      uint32_t line)
+static struct names look_up(const struct dump *dump, uint64_t pc, uint64_t time_max_ns)
 {
-    struct names names = look_up(dump, pc, time_max_ns);
+    return look_up_used(dump, pc, time_max_ns, 0);
+}
+
+static void expect(struct names names, const char *name, uint32_t line)
+{
     assert_int_equal(names.err, 0);
     assert_int_equal(names.table.spans[0].line_count, name ? 1 : 0);
     if (name) {
@@ -134,6 +140,12 @@ static void expect_at(const struct dump *dump, uint64_t pc, uint64_t time_max_ns
         assert_int_equal(names.table.source, HS_SYMBOL_SOURCE_JITDUMP);
     }
     hs_symbol_table_deinit(&names.table);
+}
+
+static void expect_at(const struct dump *dump, uint64_t pc, uint64_t time_max_ns, const char *name,
+                      uint32_t line)
+{
+    expect(look_up(dump, pc, time_max_ns), name, line);
 }
 
 static void newest_code_counts(void **state)
@@ -151,12 +163,32 @@ static void newest_code_counts(void **state)
     expect_at(&dump, 0x1008, 99, NULL, 0);
 }
 
+/* Of an address that was used at a time, the code of that time counts; the limit stays. */
+static void code_of_the_time_of_use_counts(void **state)
+{
+    (void)state;
+    struct dump dump = begin(0);
+    put_load(&dump, 100, 0x1000, 16, 0, "first");
+    put_load(&dump, 200, 0x1000, 16, 1, "second");
+    put_load(&dump, 250, 0x3000, 16, 2, "other");
+    put_move(&dump, 300, 0x3000, 0x1000, 2);
+    expect(look_up_used(&dump, 0x1004, 0, 150), "first", 0);
+    expect(look_up_used(&dump, 0x1004, 0, 200), "second", 0);
+    expect(look_up_used(&dump, 0x1004, 0, 299), "second", 0);
+    expect(look_up_used(&dump, 0x1004, 0, 300), "other", 0);
+    expect(look_up_used(&dump, 0x1004, 0, 99), "first", 0); /* listed late */
+    expect(look_up_used(&dump, 0x1004, 99, 99), NULL, 0);
+    expect(look_up_used(&dump, 0x1004, 250, 400), "second", 0);
+}
+
 static void times_of_another_clock_do_not_count(void **state)
 {
     (void)state;
     struct dump dump = begin(1);
     put_load(&dump, 200, 0x1000, 16, 0, "first");
     expect_at(&dump, 0x1000, 100, "first", 0);
+    put_load(&dump, 300, 0x1000, 16, 0, "second");
+    expect(look_up_used(&dump, 0x1000, 0, 250), "second", 0);
 }
 
 static void code_moves(void **state)
@@ -181,17 +213,23 @@ static void lines_belong_to_the_next_code(void **state)
     put_load(&dump, 100, 0x1000, 16, 0, "first");
     put_load(&dump, 110, 0x2000, 16, 1, "second");
     put_lines(&dump, 0x4000, 0x40, "a.js");
-    put_load(&dump, 120, 0x4000, 16, 2, "JS:~third a.js:9:1");
+    put_load(&dump, 120, 0x4000, 16, 2, "JS:*third a.js:9:1");
     put_lines(&dump, 0x6000, 0x40,
-              "\xdc\x8d.js"); /* as V8 writes it for code that is not optimized */
-    put_load(&dump, 125, 0x6000, 16, 3, "JS:^fourth a.js:9:1");
+              "\xdc\x8d.js"); /* as V8 11.3 writes it for code that is not optimized */
+    put_load(&dump, 125, 0x6000, 16, 3, "JS:*fourth a.js:9:1");
+    put_lines(&dump, 0x7000, 0x40, ".js"); /* the end of another file's name, by chance of this */
+    put_load(&dump, 126, 0x7000, 16, 4, "Function:*fifth a.js:9");
+    put_lines(&dump, 0x8000, 0x40, "a.js"); /* positions in bytecode */
+    put_load(&dump, 127, 0x8000, 16, 7, "JS:^sixth a.js:9:1");
     put_move(&dump, 130, 0x1000, 0x5000, 0);
     expect_at(&dump, 0x1007, 0, "first", 10);
     expect_at(&dump, 0x1008, 0, "first", 20);
     expect_at(&dump, 0x2000, 0, "second", 0);
-    expect_at(&dump, 0x4009, 0, "JS:~third a.js:9:1", 20);
+    expect_at(&dump, 0x4009, 0, "JS:*third a.js:9:1", 20);
     expect_at(&dump, 0x5009, 0, "first", 20);
-    expect_at(&dump, 0x6009, 0, "JS:^fourth a.js:9:1", 0);
+    expect_at(&dump, 0x6009, 0, "JS:*fourth a.js:9:1", 0);
+    expect_at(&dump, 0x7009, 0, "Function:*fifth a.js:9", 0);
+    expect_at(&dump, 0x8009, 0, "JS:^sixth a.js:9:1", 0);
 }
 
 static void broken_files(void **state)
@@ -219,8 +257,11 @@ static void broken_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(newest_code_counts), cmocka_unit_test(times_of_another_clock_do_not_count),
-        cmocka_unit_test(code_moves),         cmocka_unit_test(lines_belong_to_the_next_code),
+        cmocka_unit_test(newest_code_counts),
+        cmocka_unit_test(times_of_another_clock_do_not_count),
+        cmocka_unit_test(code_of_the_time_of_use_counts),
+        cmocka_unit_test(code_moves),
+        cmocka_unit_test(lines_belong_to_the_next_code),
         cmocka_unit_test(broken_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -446,16 +446,16 @@ struct naming {
 };
 
 static void name_frames(void *ctx, const struct hs_snapshot *snap, const uint32_t *frame_ids,
-                        size_t count, const char **ret_names)
+                        size_t count, struct hs_trace_frame_name *ret_names)
 {
     struct naming *naming = ctx;
     naming->calls++;
     naming->frames += count;
     for (size_t i = 0; i < count; i++) {
         const struct hs_snap_frame *frame = &snap->frames[frame_ids[i]];
-        assert_null(ret_names[i]);
+        assert_null(ret_names[i].function);
         assert_int_equal(frame->flags & HS_FRAME_MARKER, 0);
-        ret_names[i] = frame->rel_pc == 0x2200 ? naming->name : NULL;
+        ret_names[i].function = frame->rel_pc == 0x2200 ? naming->name : NULL;
     }
 }
 
