@@ -2,6 +2,7 @@
 
 import array
 import fcntl
+import itertools
 import json
 import lzma
 import os
@@ -46,6 +47,29 @@ def daemon(make_daemon):
     return make_daemon()
 
 
+NUMBERS = itertools.count()
+
+
+@pytest.fixture
+def mine():
+    """Begins the names of this test's programs. While no daemon records a program, the next session of any daemon that
+    matches its name may attach to it: so another test must not match it."""
+    return f"k{os.getpid()}-{next(NUMBERS)}-"
+
+
+@pytest.fixture
+def target(target, tmp_path, mine):
+    """Programs under names of this test."""
+
+    def call(name, *flags):
+        path = tmp_path / (mine + name)
+        if not path.exists():
+            shutil.copy(target(name, *flags), path)
+        return str(path)
+
+    return call
+
+
 def keepers(daemon):
     """The processes that hold the daemon's state: its socket's path is in their copy of the command
     line."""
@@ -73,10 +97,10 @@ def assert_exact(done, truths):
     return report
 
 
-def test_a_session_goes_on(daemon, target, tmp_path):
+def test_a_session_goes_on(daemon, target, tmp_path, mine):
     """Phase 0 before, 1 without a daemon, 2 after: all of it, exactly, in one process."""
     truth = new_truth(tmp_path)
-    name = daemon.begin("-n", "phases-*", "-i", 1, "--session", "mine", "-o", tmp_path / "mine.pftrace")
+    name = daemon.begin("-n", f"{mine}*", "-i", 1, "--session", "mine", "-o", tmp_path / "mine.pftrace")
     program = daemon.phases(target, truth)
     program.step()
     os.kill(daemon.pid, signal.SIGUSR1)
@@ -103,17 +127,13 @@ def test_a_session_goes_on(daemon, target, tmp_path):
     assert program.end() == 0
 
 
-def test_any_number_of_times(daemon, target, tmp_path):
+def test_any_number_of_times(daemon, target, tmp_path, mine):
     """Kills at random moments, while dumps are written and programs work and end.
 
     Not while a program says hello: a hello that arrives between two system calls of the daemon
-    is lost with it. The programs have unique names: while no session records them, any session
-    that matches them may attach to them.
+    is lost with it.
     """
-    mine = f"killed{os.getpid()}-"
-    programs = {name: tmp_path / (mine + name) for name in ("threads", "phases")}
-    for name, path in programs.items():
-        shutil.copy(target(name, *(["-pthread"] if name == "threads" else [])), path)
+    programs = {"threads": target("threads", "-pthread"), "phases": target("phases")}
     truths = [new_truth(tmp_path) for _ in range(9)]
     seed = int(os.environ.get("HEAPSCOPE_TEST_SEED", random.randrange(1 << 30)))
     print("HEAPSCOPE_TEST_SEED", seed)
@@ -138,9 +158,9 @@ def test_any_number_of_times(daemon, target, tmp_path):
     assert_exact(done, truths)
 
 
-def test_who_ended_before_and_meanwhile(daemon, target, tmp_path):
+def test_who_ended_before_and_meanwhile(daemon, target, tmp_path, mine):
     truths = [new_truth(tmp_path) for _ in range(3)]
-    name = daemon.begin("-n", "threads-*", "-n", "phases-*", "-i", 1)
+    name = daemon.begin("-n", f"{mine}*", "-i", 1)
     assert daemon.run([target("threads", "-pthread"), "storm"], env={"TRUTH_FILE": truths[0]}) == 0
     wait_until(lambda: daemon.session(name)["process_count"] == 1)
     meanwhile = daemon.phases(target, truths[1])
@@ -219,9 +239,9 @@ def test_commands_say_that_it_was_killed(daemon, target):
     daemon.start()
 
 
-def test_when_nobody_comes_the_files_are_finished(make_daemon, target, tmp_path, report):
+def test_when_nobody_comes_the_files_are_finished(make_daemon, target, tmp_path, report, mine):
     daemon = make_daemon("--keep", "1s")
-    name = daemon.begin("-n", "phases-*", "-i", 1, "-o", tmp_path / "x.pftrace")
+    name = daemon.begin("-n", f"{mine}*", "-i", 1, "-o", tmp_path / "x.pftrace")
     program = daemon.phases(target)
     program.step()
     assert daemon.session(name)["state"] == "running" and len(keepers(daemon)) == 1
@@ -252,9 +272,9 @@ def test_keepers_come_and_go_with_their_daemon(make_daemon, target):
     assert not keepers(daemon)
 
 
-def test_a_keeper_that_is_killed_is_no_harm(daemon, target, tmp_path):
+def test_a_keeper_that_is_killed_is_no_harm(daemon, target, tmp_path, mine):
     truth = new_truth(tmp_path)
-    daemon.begin("-n", "phases-*", "-i", 1)
+    daemon.begin("-n", f"{mine}*", "-i", 1)
     (keeper,) = keepers(daemon)
     os.kill(keeper, signal.SIGKILL)
     wait_until(lambda: not keepers(daemon))
@@ -267,12 +287,12 @@ def test_a_keeper_that_is_killed_is_no_harm(daemon, target, tmp_path):
     assert len(keepers(daemon)) == 1
 
 
-def test_a_keeper_that_stands_still_holds_nobody_up(daemon, target):
+def test_a_keeper_that_stands_still_holds_nobody_up(daemon, target, mine):
     (keeper,) = keepers(daemon)
     os.kill(keeper, signal.SIGSTOP)
     try:
         start = time.monotonic()
-        daemon.begin("-n", "phases-*")
+        daemon.begin("-n", f"{mine}*")
         program = daemon.phases(target)
         program.step()
         daemon.stop()
@@ -376,7 +396,7 @@ def test_bound_program_with_systemd(dist, heapscope, report, link, start_bound, 
             daemon.wait()
 
 
-def test_with_systemd(dist, heapscope, report, target, tmp_path):
+def test_with_systemd(dist, heapscope, report, target, tmp_path, mine):
     supervisor = Supervisor(tmp_path)
     log = (tmp_path / "log").open("a")
     command = [str(dist / "bin" / "heapscoped")]
@@ -386,7 +406,7 @@ def test_with_systemd(dist, heapscope, report, target, tmp_path):
     daemon = supervisor.start(command, log)
     program = None
     try:
-        assert heapscope("start", "-n", "phases-*", "-i", 1, "-o", file, env=env).returncode == 0
+        assert heapscope("start", "-n", f"{mine}*", "-i", 1, "-o", file, env=env).returncode == 0
         program = subprocess.Popen([target("phases")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                    env=clean_env(LD_PRELOAD=preloadable(dist / "lib" / "libheapscope_preload.so"), TRUTH_FILE=truth, **env))
         program.stdout.readline()
