@@ -542,12 +542,13 @@ def catch_finisher(daemon, stop):
 
 
 @pytest.mark.parametrize("is_killed", [False, True], ids=["goes on", "is killed, too"])
-def test_a_file_is_finished_once(daemon, tmp_path, report, is_killed):
+def test_a_file_is_finished_once(daemon, tmp_path, report, is_killed, mine):
     file = tmp_path / "x.pftrace"
     finisher = None
+    python = shutil.copy("/usr/bin/python3", tmp_path / f"{mine}python3")
     for _ in range(10):
-        daemon.begin("-n", "python3", "--no-running", "-i", 64, "-o", file)
-        daemon.run(["/usr/bin/python3", "-c", "import json, sqlite3, unittest, ssl, asyncio"])
+        daemon.begin("-n", python.name, "--no-running", "-i", 64, "-o", file)
+        daemon.run([python, "-c", "import json, sqlite3, unittest, ssl, asyncio"])
         with subprocess.Popen([daemon.dist / "bin" / "heapscope", "stop"], env=clean_env(**daemon.env),
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as stop:
             finisher = catch_finisher(daemon, stop)
