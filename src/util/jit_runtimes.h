@@ -14,6 +14,8 @@ struct hs_jit_runtime {
     const char *file;   /* name of the program; of a library, without the version at its end */
     const char *name;   /* "node", "the JVM" */
     const char *remedy; /* what a user does so that the code has names: an imperative */
+    /* Functions that have names without that, because the client reads them; NULL: none. */
+    const char *named;
 };
 
 /* What helps with a runtime that is not known. */

@@ -159,11 +159,15 @@ static void write_runtime(struct nameless *nameless, const struct runtime_sum *s
         return;
     }
     hs_human_share(share, sum->value, nameless->all);
+    const struct hs_jit_runtime *runtime = sum->runtime;
     hs_buf_printf(&text,
                   "Code that %s made at run time: stacks with %s have functions of it without a "
-                  "name, because no perf map that heapscope may read lists them. What helps: %s.",
-                  sum->runtime ? sum->runtime->name : "the program", share,
-                  sum->runtime ? sum->runtime->remedy : HS_JIT_REMEDY_ANY);
+                  "name, because no perf map that heapscope may read lists them.",
+                  runtime ? runtime->name : "the program", share);
+    if (runtime && runtime->named) {
+        hs_buf_printf(&text, " (Apart from that, %s have names.)", runtime->named);
+    }
+    hs_buf_printf(&text, " What helps: %s.", runtime ? runtime->remedy : HS_JIT_REMEDY_ANY);
     write(nameless, &text);
     hs_buf_deinit(&text);
 }

@@ -328,6 +328,7 @@ def test_report_says_what_names_code(record, compiler, heapscope, tmp_path):
     said = said_of_code(heapscope, recording.file)
     assert len(said) == 1 and re.match(r"Code that node made at run time: stacks with 9[0-9.]+ % have", said[0]), said
     assert said[0].endswith("start it with node --perf-basic-prof --interpreted-frames-native-stack.")
+    assert "JavaScript functions of node 18 and later have names" in said[0]
 
 
 def test_report_says_it_of_unknown_runtimes(record, compiler, heapscope):

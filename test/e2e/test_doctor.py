@@ -352,10 +352,15 @@ def test_libraries_are_those_that_ldd_finds(doctor):
 
 
 @pytest.mark.skipif(not shutil.which("node"), reason="needs node")
-def test_runtimes_that_make_code(doctor):
+def test_runtimes_that_make_code(doctor, tmp_path):
+    """What needs a perf map, and what has names without one."""
     states, text = of(doctor("node")[1], "code made at run time")
     assert states == ["note"]
-    assert "--perf-basic-prof" in text
+    assert "--perf-basic-prof" in text and "JavaScript functions of node 18 and later have names" in text
+    for name in ("pypy3", "luajit"):
+        shutil.copy("/bin/true", tmp_path / name)
+        states, text = of(doctor(tmp_path / name)[1], "code made at run time")
+        assert states == ["note"] and f"{name} compiles functions at run time" in text and "writes no perf map" in text
 
 
 # --- processes --------------------------------------------------------------------------------------
@@ -593,6 +598,7 @@ def test_code_made_at_run_time(doctor, tmp_path, options):
         pathlib.Path(f"/tmp/perf-{process.pid}.map").unlink(missing_ok=True)
     assert states == (["ok"] if options else ["note"])
     assert (f"jit-{process.pid}.dump" if "--perf-prof" in options else f"/tmp/perf-{process.pid}.map") in text
+    assert ("JavaScript functions of node 18 and later have names" in text) == (not options)
 
 
 @pytest.mark.skipif(not IS_ROOT or not shutil.which("unshare"), reason="makes namespaces")

@@ -19,7 +19,12 @@ void hs_doctor_jit_program(const char *path, struct hs_findings *findings)
 {
     const char *name = hs_text_base_name(path);
     const struct hs_jit_runtime *runtime = hs_jit_runtime_find(name, strlen(name));
-    if (runtime) {
+    if (runtime && runtime->named) {
+        hs_findings_add(findings, HS_FINDING_NOTE, "code made at run time", runtime->remedy,
+                        "%s have names; other code that %s makes at run time has none without a "
+                        "perf map",
+                        runtime->named, name);
+    } else if (runtime) {
         hs_findings_add(
             findings, HS_FINDING_NOTE, "code made at run time", runtime->remedy,
             "%s compiles functions at run time, and without a perf map they have no names", name);
@@ -74,6 +79,10 @@ void hs_doctor_jit_process(pid_t pid, const char *maps, size_t maps_bytes,
     if (find_list(pid, path, sizeof(path))) {
         hs_findings_add(findings, HS_FINDING_OK, "code made at run time", NULL,
                         "%s of such code, with names in %s", size, path);
+    } else if (runtime && runtime->named) {
+        hs_findings_add(findings, HS_FINDING_NOTE, "code made at run time", runtime->remedy,
+                        "%s of such code: %s have names; the rest has none, because there is no %s",
+                        size, runtime->named, path);
     } else {
         hs_findings_add(findings, HS_FINDING_NOTE, "code made at run time",
                         runtime ? runtime->remedy : HS_JIT_REMEDY_ANY,

@@ -12,8 +12,8 @@ static void write_recorded(const struct hs_profile_module *module, const char *d
 {
     switch (module->nameless_reason) {
     case HS_SYMBOL_REASON_NO_SYMBOLS:
-        hs_buf_str(buf, "no symbol that was found when they were recorded covers them, because "
-                        "the file is stripped");
+        hs_buf_str(buf, "no symbol that was found when they were recorded covers them (a "
+                        "stripped file has only those of exported functions)");
         break;
     case HS_SYMBOL_REASON_FILE_MISSING:
         hs_buf_str(buf, "when they were recorded, the file was not there any more");
