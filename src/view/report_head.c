@@ -236,8 +236,13 @@ static void add_rss_of_several(struct hs_report *report, struct hs_table *table)
     }
     if (sums.process_count > 0) {
         struct hs_buf remark = HS_BUF_INIT;
-        hs_buf_printf(&remark, "PSS of %u processes; the sum of RSS is %s", sums.process_count,
-                      hs_human_bytes(rss, (double)sums.all.rss_bytes));
+        hs_human_bytes(rss, (double)sums.all.rss_bytes);
+        if (sums.process_count == 1) {
+            hs_buf_printf(&remark, "PSS of one process; its RSS is %s", rss);
+        } else {
+            hs_buf_printf(&remark, "PSS of %u processes; the sum of RSS is %s", sums.process_count,
+                          rss);
+        }
         hs_table_cell(table, "resident");
         hs_table_cell(table, "%s", hs_human_bytes(size, (double)sums.all.pss_bytes));
         hs_table_cell(table, "%s", "");

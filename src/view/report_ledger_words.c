@@ -156,11 +156,19 @@ static void add_one(const struct hs_report *report, struct hs_ledger_sums *sums,
 static void add_several(struct hs_ledger_sums *sums, struct hs_buf *text)
 {
     char size[HS_HUMAN_BYTES], rss[HS_HUMAN_BYTES];
-    hs_buf_printf(text,
-                  "%s were resident in %u processes, each at its last reading, with shared memory "
-                  "divided among them (PSS; the sum of RSS is %s):",
-                  hs_human_bytes(size, (double)sums->all.pss_bytes), sums->process_count,
-                  hs_human_bytes(rss, (double)sums->all.rss_bytes));
+    hs_human_bytes(size, (double)sums->all.pss_bytes);
+    hs_human_bytes(rss, (double)sums->all.rss_bytes);
+    if (sums->process_count == 1) {
+        hs_buf_printf(text,
+                      "%s were resident in one process at its last reading, with shared memory "
+                      "divided among the processes that share it (PSS; RSS is %s):",
+                      size, rss);
+    } else {
+        hs_buf_printf(text,
+                      "%s were resident in %u processes, each at its last reading, with shared "
+                      "memory divided among them (PSS; the sum of RSS is %s):",
+                      size, sums->process_count, rss);
+    }
     add_parts(sums, text);
     add_unexplained(sums, text);
     if (sums->all.swap_bytes > 0) {

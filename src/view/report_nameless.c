@@ -3,6 +3,7 @@
  *
  *     No names   for functions shown as MODULE+0xOFFSET
  *       libjq.so.1: no symbol that was found covers them: install its debug symbols ...
+ *       libz.so.1: the same
  *       Code that node made at run time: stacks with 12 % have functions of it without a name, ...
  */
 #include <stdlib.h>
@@ -51,6 +52,33 @@ static bool is_nameless(const struct hs_profile *p, const struct hs_agg_function
 
 /* --- code of files ---------------------------------------------------------------------------- */
 
+/* Writes why one module has no names; shortly, if the reason of another one is written already. */
+static void write_module(struct nameless *nameless, const uint32_t *written, uint32_t written_count,
+                         uint32_t module)
+{
+    const struct hs_profile *p = nameless->report->profile;
+    const char *id = hs_profile_string(p, p->modules[module].build_id_hex);
+    struct hs_buf text = HS_BUF_INIT;
+    uint32_t k = 0;
+    while (k < written_count &&
+           !hs_nameless_has_same_reason(&p->modules[written[k]], &p->modules[module])) {
+        k++;
+    }
+    hs_buf_printf(&text, "%s: ", hs_describe_module(p, module));
+    if (k == written_count) {
+        hs_nameless_write_reason(p, &p->modules[module], &text);
+        hs_buf_char(&text, '.');
+    } else {
+        hs_buf_str(&text, "the same");
+        if (id[0] != '\0') {
+            hs_buf_printf(&text, " (Build ID: %s)", id);
+        }
+        hs_buf_char(&text, '.');
+    }
+    write(nameless, &text);
+    hs_buf_deinit(&text);
+}
+
 static void write_modules(struct nameless *nameless)
 {
     struct hs_report *report = nameless->report;
@@ -69,13 +97,8 @@ static void write_modules(struct nameless *nameless)
             value < nameless->all * SHARE_MIN) {
             continue;
         }
-        struct hs_buf text = HS_BUF_INIT;
+        write_module(nameless, modules, count, function->module);
         modules[count++] = function->module;
-        hs_buf_printf(&text, "%s: ", hs_describe_module(p, function->module));
-        hs_nameless_write_reason(p, &p->modules[function->module], &text);
-        hs_buf_char(&text, '.');
-        write(nameless, &text);
-        hs_buf_deinit(&text);
     }
 }
 

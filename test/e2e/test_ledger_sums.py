@@ -141,6 +141,16 @@ def test_limit_with_processes_that_ended_too_soon(run, heapscope):
     assert heapscope("check", "--max-unexplained", limit - 1, done.file).returncode == 1
 
 
+def test_one_process_of_several_in_words(run, heapscope):
+    """Of two processes, one ends too soon: the other one is no plural."""
+    code = "import subprocess, time; subprocess.run(['/bin/true']); time.sleep(1.2)"
+    done = run(["/usr/bin/python3", "-c", code], "--dump-every", "300ms")
+    assert done.report()["ledger"]["missing_process_count"] == 1
+    text = " ".join(heapscope("report", done.file).stdout.split())
+    assert re.search(r" PSS of one process; its RSS is [\d.]+ MiB ", text), text
+    assert re.search(r"were resident in one process at its last reading, .* \(PSS; RSS is [\d.]+ MiB\): ", text), text
+
+
 def test_limit_without_a_ledger(run, heapscope):
     done = run(["/bin/true"])
     said = heapscope("check", "--max-unexplained", "50%", done.file)

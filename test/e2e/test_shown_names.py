@@ -77,6 +77,21 @@ def test_the_recording_says_why(heapscope, tmp_path):
     assert "module_count" in names[0] and any("a program" in one and "reason: 3" in one for one in names), names
 
 
+def test_a_reason_is_written_once(heapscope, tmp_path):
+    """Of two modules with the same reason, the second one has its build id only."""
+    body = "#include <stdlib.h>\nvoid *p[100];\nstatic __attribute__((noinline)) void f(void) { for (int i = 0; i < 100; i++) p[i] = malloc(100000); }\n"
+    (tmp_path / "l.c").write_text(body + "void g(void) { f(); f(); }\n")
+    (tmp_path / "a.c").write_text(body + "void g(void);\nint main(void) { f(); f(); g(); return 0; }\n")
+    library, program = tmp_path / "libother.so", tmp_path / "one"
+    flags = ["gcc", "-O1", "-s", "-fno-optimize-sibling-calls"]
+    subprocess.run([*flags, "-shared", "-fPIC", "-Wl,--build-id=0x0123456789abcd0b", tmp_path / "l.c", "-o", library], check=True)
+    subprocess.run([*flags, "-Wl,--build-id=0x0123456789abcd0a", tmp_path / "a.c", library, "-Wl,-rpath,$ORIGIN", "-o", program], check=True)
+    assert heapscope("run", "-q", "-o", tmp_path / "out.pftrace", "--", program).returncode == 0
+    said = " ".join(heapscope("report", tmp_path / "out.pftrace").stdout.split())
+    assert said.count("no symbol that was found when they were recorded covers them") == 1, said
+    assert " libother.so: the same (Build ID: 0123456789abcd0b)." in said, said
+
+
 def test_recorded_without_names(heapscope, tmp_path):
     """Nothing was looked up, so the file gives no reason."""
     source, program, trace = tmp_path / "a.c", tmp_path / "program", tmp_path / "out.pftrace"

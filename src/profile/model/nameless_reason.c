@@ -51,3 +51,19 @@ void hs_nameless_write_reason(const struct hs_profile *profile,
         hs_buf_printf(buf, " (Build ID: %s)", id);
     }
 }
+
+bool hs_nameless_has_same_reason(const struct hs_profile_module *a,
+                                 const struct hs_profile_module *b)
+{
+    if (a->nameless_reason != b->nameless_reason) {
+        return false;
+    }
+    switch (a->nameless_reason) {
+    case HS_SYMBOL_REASON_NONE:
+        return a->is_symbolized == b->is_symbolized;
+    case HS_SYMBOL_REASON_NO_SYMBOLS:
+        return true;
+    default:
+        return a->nameless_detail == b->nameless_detail;
+    }
+}

@@ -16,3 +16,7 @@ struct hs_buf;
  */
 void hs_nameless_write_reason(const struct hs_profile *profile,
                               const struct hs_profile_module *module, struct hs_buf *buf);
+
+/* Is the reason of two modules the same, but for their build ids? */
+bool hs_nameless_has_same_reason(const struct hs_profile_module *a,
+                                 const struct hs_profile_module *b);
