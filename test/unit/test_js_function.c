@@ -222,6 +222,31 @@ static void test_identity(void **state)
     assert_memory_equal(&one, &other, sizeof(one));
 }
 
+/* Line ends of every kind, at every place. */
+static void test_line_ends(void **state)
+{
+    (void)state;
+    static const char *const alphabets[] = { "a\n", "abcdefgh\n", "a\r\n", "abcdefghijk\r\n",
+                                             "\v\x8a\xff\n" };
+    uint64_t random = 1;
+    for (uint32_t i = 0; i < 5 * 4; i++) {
+        char text[1024] = "";
+        size_t kinds = strlen(alphabets[i % 5]);
+        for (uint32_t at = 0; at + 1 < sizeof(text); at++) {
+            random = random * UINT64_C(6364136223846793005) + 1;
+            text[at] = alphabets[i % 5][(random >> 33) % kinds];
+        }
+        uint64_t string = v8_image_text(&image, text);
+        for (uint32_t position = 0, wanted = 0; position < sizeof(text); position++) {
+            uint32_t line_ends;
+            assert_true(hs_v8_count_lines(&v8, string, position, &line_ends));
+            assert_int_equal(line_ends, wanted);
+            wanted += text[position] == '\r' ||
+                      (text[position] == '\n' && (position == 0 || text[position - 1] != '\r'));
+        }
+    }
+}
+
 /* Strings that refer to each other end after a bounded number of reads. */
 static void test_circles(void **state)
 {
@@ -274,6 +299,7 @@ int main(void)
         cmocka_unit_test_setup(test_eval, set_up_v8_13),
         cmocka_unit_test_setup(test_moved, set_up),
         cmocka_unit_test_setup(test_identity, set_up),
+        cmocka_unit_test_setup(test_line_ends, set_up),
         cmocka_unit_test_setup(test_circles, set_up),
         cmocka_unit_test_setup(test_no_functions, set_up),
     };
