@@ -57,6 +57,18 @@ static inline void hs_walk_note_word(struct hs_walk *walk, uint64_t base_va, uin
     walk->word[walk->word_count++] = word;
 }
 
+/* Notes what a frame of a virtual machine depends on. A walk that has no room for it is not
+ * replayable. */
+static inline void hs_stack_note(const struct hs_stack_reader *r, const struct hs_vm_note *note)
+{
+    struct hs_walk *walk = r->walk;
+    if (walk && walk->note_count < HS_VM_NOTES_MAX) {
+        walk->note[walk->note_count++] = *note;
+    } else if (walk) {
+        walk->is_replayable = false;
+    }
+}
+
 /* Reads the word at va. False: it is not readable. */
 static inline bool hs_stack_read(struct hs_stack_reader *r, uint64_t va, uint64_t *ret_word)
 {
@@ -72,4 +84,11 @@ static inline bool hs_stack_read(struct hs_stack_reader *r, uint64_t va, uint64_
     }
     *ret_word = word;
     return true;
+}
+
+/* Reads a word below others that the walk reads, on which its result does not depend as it is. */
+static inline bool hs_stack_peek(const struct hs_stack_reader *r, uint64_t va, uint64_t *ret_word)
+{
+    struct hs_stack_reader peeking = { .window = r->window };
+    return hs_stack_read(&peeking, va, ret_word);
 }

@@ -319,16 +319,33 @@ static bool step_vm_interpreted(struct hs_walker *w, uint64_t caller_sp)
     return true;
 }
 
-/* A frame of a virtual machine, which may stand for several functions. Such code changes while the
- * program runs, so the walk is not kept for replay. */
+bool hs_vm_frame_bp(const struct hs_vm_frame *frame, uint64_t *ret_bp)
+{
+    if (!use_bp(frame->walker)) {
+        return false;
+    }
+    *ret_bp = frame->walker->bp;
+    return true;
+}
+
+/* A frame of a virtual machine, which may stand for several functions. */
 static HS_COLD bool step_vm(struct hs_walker *w)
 {
-    struct hs_vm_frame frame = { .pc = w->pc, .sp = w->sp, .is_exact = w->is_exact };
+    struct hs_vm_frame frame; /* its ids are many, and most are not used */
+    frame.pc = w->pc;
+    frame.sp = w->sp;
+    frame.is_exact = w->is_exact;
     frame.reader = &w->reader;
-    frame.has_bp = use_bp(w);
-    frame.bp = w->bp;
-    w->walk->is_replayable = false;
-    if (!w->unwinder->vm_frame(w->unwinder->resolve_ctx, &frame)) {
+    frame.walker = w;
+    frame.is_replayable = false;
+    frame.caller = HS_VM_UNKNOWN;
+    frame.frame_bytes = 0;
+    frame.caller_sp = 0;
+    frame.id_count = 0;
+    bool is_described = w->unwinder->vm_frame(w->unwinder->resolve_ctx, &frame);
+    w->walk->is_replayable &= frame.is_replayable;
+    if (!is_described) {
+        w->walk->is_replayable = false;
         return w->is_guess ? skip_value(w) : end(w, HS_UNWIND_NO_MODULE);
     }
     HS_ASSERT(frame.id_count >= 1 && frame.id_count <= HS_VM_IDS_MAX);
@@ -339,11 +356,11 @@ static HS_COLD bool step_vm(struct hs_walker *w)
     case HS_VM_FIXED:
         return step_plain(w, w->sp + frame.frame_bytes, 16);
     case HS_VM_INTERPRETED:
-        return step_vm_interpreted(w, frame.caller_sp);
+        return use_bp(w) ? step_vm_interpreted(w, frame.caller_sp) : end(w, HS_UNWIND_NO_INFO);
     case HS_VM_FRAME_POINTER:
-        return step_vm_interpreted(w, w->bp + 16);
+        return use_bp(w) ? step_vm_interpreted(w, w->bp + 16) : end(w, HS_UNWIND_NO_INFO);
     case HS_VM_GUESS:
-        return frame.has_bp ? step_guess(w, frame.ids[0]) : end(w, HS_UNWIND_NO_INFO);
+        return step_guess(w, frame.ids[0]);
     default:
         return end(w, HS_UNWIND_NO_INFO);
     }

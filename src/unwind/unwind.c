@@ -198,6 +198,7 @@ static void begin(struct hs_walker *w, const struct hs_unwinder *unwinder,
     walk->has_used_bp = false;
     walk->is_replayable = !is_exact;
     walk->word_count = 0;
+    walk->note_count = 0;
 }
 
 static void run(struct hs_walker *w)

@@ -25,6 +25,8 @@
 /* Stack words that a walk remembers for replay: enough for 256 frames with rbp saved in half of
  * them. */
 #define HS_WALK_WORDS_MAX 384U
+/* Frames of virtual machines of which a walk remembers what they depend on. */
+#define HS_VM_NOTES_MAX 256U
 
 /* Why a walk ended. The numbers are those of enum hs_stack_end. */
 enum hs_unwind_end {
@@ -81,22 +83,47 @@ enum hs_vm_caller {
 };
 
 struct hs_stack_reader;
+struct hs_walker;
+
+/* What the result of a walk depends on besides stack words: what one frame of a virtual machine was
+ * found to be. Who describes or names such frames notes it, and checks it before the result is used
+ * again: see vm_replay.h. */
+enum hs_vm_note_kind {
+    HS_VM_NOTE_CODE,     /* the piece of code at `at` is the one that `expected` identifies */
+    HS_VM_NOTE_METHOD,   /* the interpreted method `method_va`, at bytecode `at`, has the content
+                          * `expected` */
+    HS_VM_NOTE_FUNCTION, /* the frame whose frame pointer is `at` bytes above the walk's start
+                          * belongs to the function with the frame `user` */
+};
+struct hs_vm_note {
+    uint32_t kind;
+    uint32_t user; /* HS_VM_NOTE_FUNCTION; UINT32_MAX: to no function */
+    uint64_t at;
+    uint64_t method_va;
+    uint64_t expected;
+};
 
 /* A frame of a virtual machine's code: what the walk knows of it, and what it is told. */
 struct hs_vm_frame {
     uint64_t pc;
     uint64_t sp;
-    uint64_t bp;
-    bool has_bp;   /* bp could be read */
     bool is_exact; /* pc was interrupted */
     struct hs_stack_reader *reader;
+    struct hs_walker *walker; /* for hs_vm_frame_bp */
 
+    /* The answer depends only on stack words that were read through `reader`, and on what is noted
+     * in the walk. */
+    bool is_replayable;
     enum hs_vm_caller caller;
     uint32_t frame_bytes;
     uint64_t caller_sp;
     uint32_t id_count; /* at least 1 */
     uint32_t ids[HS_VM_IDS_MAX];
 };
+
+/* Reads the frame pointer, on which the walk depends from now on: in most compiled code rbp is
+ * data, different each time. False: it cannot be read. */
+bool hs_vm_frame_bp(const struct hs_vm_frame *frame, uint64_t *ret_bp);
 
 /* Describes the frame at frame->pc, of which `resolve` said that it is a virtual machine's. False:
  * there is no code there, or no room for ids. */
@@ -105,7 +132,7 @@ typedef bool (*hs_vm_frame_fn)(void *ctx, struct hs_vm_frame *frame);
 /* Names the function to which a frame of code without unwind information belongs, by the words of
  * the frame, whose frame pointer is `bp` and whose lowest word is at `sp`. True: it is the frame
  * *ret_user. Sets *ret_is_lasting to false if the answer depends on more than the words that were
- * read through `reader`. */
+ * read through `reader`, and what is noted in its walk. */
 typedef bool (*hs_name_frame_fn)(struct hs_stack_reader *reader, uint64_t sp, uint64_t bp,
                                  bool *ret_is_lasting, uint32_t *ret_user);
 
@@ -118,8 +145,8 @@ struct hs_unwinder {
     hs_name_frame_fn name_frame; /* NULL: no frame has such a name */
 };
 
-/* The result of a walk. About 6 KiB: to be kept in static or mapped memory, not on a stack that may
- * be small. Need not be initialized. */
+/* The result of a walk. About 14 KiB: to be kept in static or mapped memory, not on a stack that
+ * may be small. Need not be initialized. */
 struct hs_walk {
     enum hs_unwind_end end;
     uint32_t frame_count;
@@ -138,4 +165,8 @@ struct hs_walk {
     uint64_t top_va;                         /* all words lie below */
     uint32_t word_va_low[HS_WALK_WORDS_MAX]; /* the low half of its address */
     uint64_t word[HS_WALK_WORDS_MAX];
+    /* Not 0: it can be replayed only after these have been checked (vm_replay.h). In the order of
+     * the frames. */
+    uint32_t note_count;
+    struct hs_vm_note note[HS_VM_NOTES_MAX];
 };

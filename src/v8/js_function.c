@@ -93,6 +93,37 @@ bool hs_js_function_identify(const struct hs_v8 *v8, uint64_t function,
     return true;
 }
 
+/* Under AddressSanitizer, what is read may be anything. */
+__attribute__((no_sanitize("address"))) static inline uint64_t
+load_field(const struct hs_v8_layout *layout, uint64_t object, int64_t offset_bytes)
+{
+    uint64_t word;
+    memcpy(&word,
+           (const void *)(uintptr_t)(object - (uint64_t)layout->value[HS_V8_OBJECT_TAG] +
+                                     (uint64_t)offset_bytes),
+           sizeof(word));
+    return word;
+}
+
+bool hs_js_function_is(const struct hs_v8_layout *layout, uint64_t function,
+                       const struct hs_js_identity *identity)
+{
+    const int32_t *at = layout->value;
+    const uint64_t shared = identity->shared, script = identity->script;
+    if (identity->script_map == 0 ||
+        load_field(layout, function, at[HS_V8_FUNCTION_SHARED]) != shared ||
+        load_field(layout, shared, at[HS_V8_SHARED_SCRIPT]) != script) {
+        return false;
+    }
+    const int64_t number_off = (int64_t)at[HS_V8_SCRIPT_LINE_ENDS] + at[HS_V8_TAGGED_BYTES];
+    return load_field(layout, shared, 0) == identity->shared_map &&
+           load_field(layout, shared, at[HS_V8_SHARED_NAME]) == identity->name &&
+           load_field(layout, shared, at[HS_V8_SHARED_FLAGS]) >> 32 == identity->number &&
+           load_field(layout, script, 0) == identity->script_map &&
+           load_field(layout, script, at[HS_V8_SCRIPT_NAME]) == identity->script_name &&
+           load_field(layout, script, number_off) == identity->script_number;
+}
+
 /* --- name and position ------------------------------------------------------------------------ */
 
 /* What a scope says of its function. */

@@ -48,6 +48,12 @@ bool hs_js_is_context(const struct hs_v8 *v8, uint64_t word);
 bool hs_js_function_identify(const struct hs_v8 *v8, uint64_t function,
                              struct hs_js_identity *ret_identity);
 
+/* Is `identity`, which hs_js_function_identify has read of this word, still its identity? The same
+ * memory must be readable, at its addresses: it is read without asking. False, too, where an object
+ * has been moved. */
+bool hs_js_function_is(const struct hs_v8_layout *layout, uint64_t function,
+                       const struct hs_js_identity *identity);
+
 /* Checks that `function` is a function, and reads name, file and line. False: it is none. */
 bool hs_js_function_read(const struct hs_v8 *v8, uint64_t function,
                          const struct hs_js_identity *identity, struct hs_js_name *ret_name);

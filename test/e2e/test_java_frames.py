@@ -124,6 +124,32 @@ def test_attached(heapscope, attach, java_program):
     check_stacks(heapscope, session.file, expected_stacks(said))
 
 
+ALLOCATED_BY_METHODS = """
+WITH RECURSIVE up(block, size, id, parent_id) AS (
+  SELECT b.id, b.size, n.id, n.parent_id FROM heapscope_blocks b JOIN heapscope_nodes n ON n.id = b.node_id
+  WHERE b.size >= 100000 AND b.size < 104000
+  UNION ALL
+  SELECT up.block, up.size, n.id, n.parent_id FROM up JOIN heapscope_nodes n ON n.id = up.parent_id)
+SELECT up.size, n.name FROM up JOIN heapscope_nodes n USING (id) WHERE n.name GLOB '*.method*'
+"""
+
+
+@pytest.mark.parametrize("mode", [["-Xint"], ["-Xcomp", "-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=8m"]], ids=" ".join)
+def test_other_methods_at_the_same_addresses(dist, heapscope, tmp_path, mode):
+    """Classes are unloaded all the time, and their methods called in the same way: each block has its own method."""
+    if not shutil.which("javac"):
+        pytest.skip("no javac")
+    subprocess.run(["javac", "-nowarn", "-d", tmp_path, TARGETS / "java" / "JavaReused.java"], check=True, stderr=subprocess.DEVNULL)
+    file = tmp_path / "x.pftrace"
+    command = [dist / "bin" / "heapscope", "run", "-q", "-i", 1, "--blocks", "-o", file, "--",
+               "java", *mode, "-XX:+UseSerialGC", "-Xmx32m", "-cp", tmp_path, "JavaReused", 500]
+    subprocess.run(list(map(str, command)), env=clean_env(), check=True, timeout=180)
+    found = sorted((int(row["size"]), row["name"]) for row in rows(heapscope, file, ALLOCATED_BY_METHODS))
+    assert [(size, name.split(".")[-1]) for size, name in found] == [(100000 + 8 * i, f"method{i:03}") for i in range(500)]
+    # Otherwise this tests nothing.
+    assert len({name.split(".")[0] for _, name in found}) < 50
+
+
 def test_without_java_frames(dist, heapscope, tmp_path, java_program):
     """--native-only: the JVM's structures are not read, and no frame is Java's."""
     file = tmp_path / "x.pftrace"

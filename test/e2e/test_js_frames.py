@@ -6,6 +6,7 @@ Error.captureStackTrace.
 
 import collections
 import json
+import re
 import shutil
 import subprocess
 
@@ -42,6 +43,17 @@ for (let i = 0; i < 100; i++) outer();
 process.stdin.on('data', function work() { for (let i = 0; i < 100; i++) outer(); console.log('done'); });
 console.log('ready');
 """
+
+# The function objects of one round are garbage in the next, and the collector puts others at their addresses. Each of
+# the 7 functions allocates blocks of a size of its own.
+REUSED = """
+const makers = [%s];
+const call = (f) => f();
+for (let i = 0; i < 1400; i++) {
+  gc({ type: 'minor' });
+  call(makers[i %% 7]());
+}
+""" % ", ".join(f"() => function f{i}() {{ return Buffer.allocUnsafeSlow({20000 + i}); }}" for i in range(7))
 
 
 @pytest.fixture
@@ -99,11 +111,11 @@ def said(moments):
     return bytes_of
 
 
-def record(run, root, tmp_path, *flags, interval=1, moments=1200):
+def record(run, root, tmp_path, *flags, interval=1, moments=1200, repeats=1):
     """Runs js_stacks.js; returns the recording and what it says."""
     result = tmp_path / "result.json"
     program = root / "test" / "target" / "js_stacks.js"
-    done = run([NODE, "--expose-gc", *flags, program, result, moments, 11], "-i", interval)
+    done = run([NODE, "--expose-gc", *flags, program, result, moments, 11, repeats], "-i", interval)
     assert done.status == 0, done.stderr
     return done, json.loads(result.read_text())
 
@@ -133,6 +145,35 @@ def test_same_as_v8(run, root, stacks, tmp_path, flags):
     done, moments = record(run, root, tmp_path, *flags)
     assert len(moments) == len({moment["bytes"] for moment in moments}) == 1500
     assert not differences(found_moments(stacks(done.file)), said(moments))
+
+
+REPEATED = [["--no-opt"], ["--no-turbo-inlining", "--stress-compaction"], ["--no-turbo-inlining", "--gc-interval=200"]]
+
+
+@pytest.mark.parametrize("flags", [REPEATED[0], *(pytest.param(f, marks=pytest.mark.slow) for f in REPEATED[1:])],
+                         ids=" ".join)
+def test_same_as_v8_when_stacks_come_again(run, root, heapscope, stacks, tmp_path, flags):
+    """Most stacks are found without a walk, by what earlier walks have found, while collections go on."""
+    done, moments = record(run, root, tmp_path, *flags, moments=2400, repeats=24)
+    assert len(moments) == len({moment["bytes"] for moment in moments}) == 3000
+    assert not differences(found_moments(stacks(done.file)), said(moments))
+    health = heapscope("report", "--health", done.file).stdout
+    count = {what: int(re.search(f"([0-9,]+)  +stacks {what}", health)[1].replace(",", ""))
+             for what in ("walked frame by frame", "recognized without a walk")}
+    assert count["recognized without a walk"] > 0.6 * sum(count.values()), count
+
+
+def test_other_functions_at_the_same_addresses(run, stacks, tmp_path):
+    script = tmp_path / "reused.js"
+    script.write_text(REUSED)
+    done = run([NODE, "--expose-gc", "--no-opt", script], "-i", 1)
+    assert done.status == 0, done.stderr
+    counts = collections.Counter()
+    for stack, size, count in stacks(done.file):
+        if 20000 * count <= size < 20007 * count:
+            own = [name for mapping, name, file, _ in stack if file == str(script)]
+            counts[(size // count - 20000, *own[:2])] += count
+    assert counts == {(i, f"f{i}", "call"): 200 for i in range(7)}
 
 
 def is_part(part, whole):

@@ -1,14 +1,15 @@
 'use strict';
 // Allocates buffers of known sizes at random depths of JavaScript, and says which JavaScript stack each was allocated
-// at: js_stacks.js RESULT MOMENTS SEED. Used by test_js_frames.py. Says in RESULT, as JSON, a list of {bytes, stack},
+// at: js_stacks.js RESULT MOMENTS SEED [REPEATS]. With REPEATS, each way is taken so often, and the garbage collector
+// runs after each of them. Used by test_js_frames.py. Says in RESULT, as JSON, a list of {bytes, stack},
 // where stack is a list of [function, file] from the function that allocates outwards.
 const fs = require('fs');
 const vm = require('vm');
 const { Worker, isMainThread, parentPort, workerData } = require('worker_threads');
 
-const [result, moments, seed] = isMainThread
-  ? [process.argv[2], Number(process.argv[3]), Number(process.argv[4])]
-  : [null, workerData.moments, workerData.seed];
+const [result, moments, seed, repeats] = isMainThread
+  ? [process.argv[2], Number(process.argv[3]), Number(process.argv[4]), Number(process.argv[5] || 1)]
+  : [null, workerData.moments, workerData.seed, workerData.repeats];
 const found = [];
 let state = seed;
 let kept = [];
@@ -36,7 +37,8 @@ function moment(walk) {
   });
   kept.push(Buffer.allocUnsafeSlow(bytes));
   if (kept.length > 50) kept = [];
-  if (walk.number % 100 === 99 && global.gc) global.gc({ type: walk.number % 200 === 99 ? 'minor' : 'major' });
+  const every = repeats > 1 ? 5 : 100;
+  if (walk.number % every === every - 1 && global.gc) global.gc({ type: walk.number % 200 === 99 ? 'minor' : 'major' });
   return 1;
 }
 
@@ -122,18 +124,24 @@ const links = [
   (walk) => { walk.later = true; Promise.resolve().then(function then() { next(walk); }); return 1; },
   (walk) => next.call(null, walk),
   (walk) => next.bind(null)(walk),
+  // Functions of the same form, made anew each time: the same code runs them, perhaps at the same addresses.
+  (walk) => [() => function first(w) { return next(w); }, () => function second(w) { return next(w); },
+    () => function third(w) { return next(w); }][walk.number % 3]()(walk),
+  (walk) => [class { one(w) { return next(w); } }, class { two(w) { return next(w); } }].map((c, i) =>
+    (i === walk.number % 2 ? Object.getOwnPropertyNames(c.prototype).slice(1).map((name) => new c()[name](walk)) : 0))[0],
 ];
 
 async function main() {
+  let way = [];
   for (let number = 0; number < moments; number++) {
-    const count = 1 + random(8);
-    const walk = { number, at: 0, links: Array.from({ length: count }, () => random(links.length)) };
+    if (number % repeats === 0) way = Array.from({ length: 1 + random(8) }, () => random(links.length));
+    const walk = { number, at: 0, links: way };
     links[walk.links[walk.at++]](walk);
     if (number % 16 === 0) await new Promise(setImmediate);
   }
   await new Promise(setImmediate);
   if (!isMainThread) return parentPort.postMessage(found);
-  const worker = new Worker(__filename, { workerData: { moments: Math.floor(moments / 4), seed: seed + 1 } });
+  const worker = new Worker(__filename, { workerData: { moments: Math.floor(moments / 4), seed: seed + 1, repeats } });
   worker.on('message', (more) => fs.writeFileSync(result, JSON.stringify([...found, ...more])));
 }
 main();

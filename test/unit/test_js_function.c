@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -222,6 +223,46 @@ static void test_identity(void **state)
     assert_memory_equal(&one, &other, sizeof(one));
 }
 
+static bool is_still(uint64_t function, const struct hs_js_identity *identity)
+{
+    void *at = mmap((void *)(uintptr_t)V8_IMAGE_VA, V8_IMAGE_BYTES, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    assert_ptr_equal(at, (void *)(uintptr_t)V8_IMAGE_VA);
+    memcpy(at, image.bytes, V8_IMAGE_BYTES);
+    bool is = hs_js_function_is(&layout, function, identity);
+    munmap(at, V8_IMAGE_BYTES);
+    return is;
+}
+
+/* Whichever word of the objects changes: the short way to compare says what the long way says. */
+static void test_same_identity(void **state)
+{
+    (void)state;
+    uint64_t script =
+        v8_image_script(&image, v8_image_text(&image, "x.js"), v8_image_text(&image, "f()"), 9);
+    uint64_t function = v8_image_function(&image, v8_image_scope(&image, 2, 0, 0, 0, 1), script, 1);
+    struct hs_js_identity one, other;
+    assert_true(hs_js_function_identify(&v8, function, &one));
+    assert_true(is_still(function, &one));
+    const uint64_t objects[] = { function, one.shared, script };
+    uint32_t different = 0;
+    for (uint32_t i = 0; i < 3 * 16; i++) {
+        uint64_t word;
+        assert_true(hs_v8_word(&v8, objects[i / 16], 8 * (i % 16), &word));
+        v8_image_put(&image, objects[i / 16], 8 * (i % 16), word ^ UINT64_C(0x100000008));
+        bool is_same = hs_js_function_identify(&v8, function, &other) &&
+                       memcmp(&one, &other, sizeof(one)) == 0;
+        assert_int_equal(is_still(function, &one), is_same);
+        different += !is_same;
+        v8_image_put(&image, objects[i / 16], 8 * (i % 16), word);
+    }
+    assert_true(different >= 8);
+    /* One that has no script is always read the long way. */
+    function = v8_image_function(&image, v8_image_text(&image, "f"), v8_image_smi(0), 1);
+    assert_true(hs_js_function_identify(&v8, function, &one));
+    assert_false(is_still(function, &one));
+}
+
 /* Line ends of every kind, at every place. */
 static void test_line_ends(void **state)
 {
@@ -299,6 +340,7 @@ int main(void)
         cmocka_unit_test_setup(test_eval, set_up_v8_13),
         cmocka_unit_test_setup(test_moved, set_up),
         cmocka_unit_test_setup(test_identity, set_up),
+        cmocka_unit_test_setup(test_same_identity, set_up),
         cmocka_unit_test_setup(test_line_ends, set_up),
         cmocka_unit_test_setup(test_circles, set_up),
         cmocka_unit_test_setup(test_no_functions, set_up),

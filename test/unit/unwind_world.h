@@ -212,7 +212,7 @@ static struct hs_stack_window whole_stack(void)
                                      .shift = (uint64_t)(uintptr_t)stack - STACK_VA };
 }
 
-static void walk_in(struct hs_stack_window window, bool is_exact)
+static inline void walk_in(struct hs_stack_window window, bool is_exact)
 {
     struct hs_unwinder unwinder = { .cache = &cache, .resolve = resolve };
     memset(&walk, 0xee, sizeof(walk));

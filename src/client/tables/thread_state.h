@@ -24,6 +24,7 @@
 
 struct hs_python_cache;
 struct hs_script_cache;
+struct hs_vm_replay;
 
 #define HS_RECORD_NONE UINT32_MAX
 #define HS_GAPS_AHEAD  32U
@@ -113,7 +114,8 @@ struct hs_thread {
     struct hs_java_walk java_walk;
     /* thread/script_stack.c's, for the frames of scripts of other interpreters */
     struct hs_script_cache *script_cache;
-    struct hs_js_cache *js_cache; /* see js_frames.h; NULL: it has met no JavaScript */
+    struct hs_js_cache *js_cache;   /* see js_frames.h; NULL: it has met no JavaScript */
+    struct hs_vm_replay *vm_replay; /* see unwind/vm_replay.h; NULL: it has no such stacks */
     /* Where the structures of interpreters and virtual machines were readable. */
     struct hs_readable_pages pages;
 };

@@ -17,6 +17,7 @@
 #include "client/thread/python_stack.h"
 #include "rt/sys.h"
 #include "unwind/unwind.h"
+#include "unwind/vm_replay.h"
 
 /* The unwinder's reasons for ending a walk and the region's are the same numbers. */
 _Static_assert((int)HS_UNWIND_END_N == (int)HS_STACK_END_N &&
@@ -187,6 +188,41 @@ static bool is_at_entry(const struct hs_walk *walk)
            (frame->pc - entry_va[0] < ENTRY_BYTES || frame->pc - entry_va[1] < ENTRY_BYTES);
 }
 
+/* --- frames of virtual machines --------------------------------------------------------------- */
+
+/* Implements hs_vm_check_fn. */
+static bool check_note(void *ctx, const struct hs_vm_note *note, uint64_t sp, uint32_t *ret_user)
+{
+    return note->kind == HS_VM_NOTE_FUNCTION ? hs_js_frames_find_again(ctx, sp + note->at, ret_user)
+                                             : hs_java_frames_is_same(note);
+}
+
+/* Searches the thread's stacks with frames of virtual machines. */
+static bool find_vm_stack(struct hs_thread *thread, const struct hs_regs *regs,
+                          struct hs_stack_window *window, uint64_t generation, uint32_t *ret_id)
+{
+    if (hs_load_relaxed(&hs_control_page.control.flags) & HS_CONTROL_NATIVE_ONLY) {
+        return false;
+    }
+    hs_js_frames_begin_walk(thread);
+    return hs_vm_replay_find(thread->vm_replay, regs, window, generation, check_note, thread,
+                             ret_id);
+}
+
+/* Keeps the thread's walk, which has notes. */
+static void keep_vm_walk(struct hs_thread *thread, const struct hs_regs *regs, uint64_t generation,
+                         uint32_t id)
+{
+    if (!thread->vm_replay) {
+        thread->vm_replay = hs_pages_map_sparse(sizeof(*thread->vm_replay));
+        if (!thread->vm_replay) {
+            return;
+        }
+        hs_vm_replay_init(thread->vm_replay);
+    }
+    hs_vm_replay_store(thread->vm_replay, regs, &thread->walk, generation, id);
+}
+
 static HS_COLD uint32_t walk_stack(struct hs_thread *thread, const struct hs_regs *regs,
                                    struct hs_stack_window *window, uint64_t generation)
 {
@@ -222,7 +258,9 @@ static HS_COLD uint32_t walk_stack(struct hs_thread *thread, const struct hs_reg
         .guessed_frame = walk->guessed_frame,
     };
     uint32_t id = hs_stack_intern(&key);
-    if (id != HS_ID_NONE) {
+    if (id != HS_ID_NONE && walk->note_count != 0) {
+        keep_vm_walk(thread, regs, generation, id);
+    } else if (id != HS_ID_NONE) {
         hs_replay_store(&thread->replay, regs, walk, generation, id);
         if (hs_unlikely(thread->replay.lost_count >= thread->replay.slot_count)) {
             hs_thread_enlarge_replay(thread);
@@ -253,7 +291,9 @@ uint32_t hs_call_stack_find_slow(struct hs_thread *thread, const struct hs_regs 
     struct hs_stack_window window;
     uint32_t id;
     hs_stackmem_window(thread, regs->sp, &window);
-    if (hs_replay_find(&thread->replay, regs, &window, generation, &id)) {
+    bool is_found = hs_unlikely(thread->vm_replay != NULL) &&
+                    find_vm_stack(thread, regs, &window, generation, &id);
+    if (is_found || hs_replay_find(&thread->replay, regs, &window, generation, &id)) {
         thread->block->replay_count++;
     } else {
         id = walk_stack(thread, regs, &window, generation);

@@ -18,6 +18,9 @@
 #include "rt/text.h"
 #include "unwind/reader.h"
 
+/* A method that calls itself, or two that call each other, have few different frames. */
+#define NOTES_COMPARED 4U
+
 /* What is known of the JVM. Written by one thread; others see it when code_low_va is not 0. */
 static struct {
     struct hs_hotspot_layout layout;
@@ -205,8 +208,8 @@ struct interpreted {
 
 static bool read_words(struct hs_vm_frame *frame, struct interpreted *ret)
 {
-    uint64_t bp = frame->bp;
-    return frame->has_bp && bp % 8 == 0 && bp >= HS_INTERPRETED_BCP_BYTES &&
+    uint64_t bp;
+    return hs_vm_frame_bp(frame, &bp) && bp % 8 == 0 && bp >= HS_INTERPRETED_BCP_BYTES &&
            bp - HS_INTERPRETED_BCP_BYTES >= frame->sp &&
            hs_stack_read(frame->reader, bp - HS_INTERPRETED_METHOD_BYTES, &ret->method_va) &&
            hs_stack_read(frame->reader, bp - HS_INTERPRETED_BCP_BYTES, &ret->bcp) &&
@@ -235,19 +238,54 @@ __attribute__((no_sanitize("address"))) static bool read_known(void *ctx, uint64
     return true;
 }
 
+/* Is the interpreted method still the one that had this content? */
+static bool is_same_method(struct interpreted *in, uint64_t hash)
+{
+    const struct hs_hotspot_memory memory = { .read = read_known };
+    return read_method(&memory, in) &&
+           hs_java_method_hash(&jvm.layout, &memory, &in->method) == hash;
+}
+
+/* Adds a note, which is checked before the walk is used again. A frame that has the same code as
+ * one just before (recursion) needs no check of its own. */
+static void add_note(struct hs_vm_frame *frame, const struct hs_vm_note *note)
+{
+    const struct hs_walk *walk = frame->reader->walk;
+    for (uint32_t i = walk->note_count; i > 0 && walk->note_count - i < NOTES_COMPARED; i--) {
+        const struct hs_vm_note *other = &walk->note[i - 1];
+        if (other->kind == note->kind && other->at == note->at &&
+            other->method_va == note->method_va && other->expected == note->expected) {
+            return;
+        }
+    }
+    hs_stack_note(frame->reader, note);
+}
+
+/* Notes an interpreted method. It is read without asking at a replay, so the walk may not have
+ * guessed before, as in find_known. */
+static void note_method(const struct describer *d, const struct interpreted *in, uint64_t hash)
+{
+    struct hs_vm_frame *frame = d->frame;
+    frame->is_replayable =
+        hash != 0 && frame->reader->walk->guessed_frame == 0 && !d->walk->is_careful;
+    add_note(frame, &(struct hs_vm_note){ .kind = HS_VM_NOTE_METHOD,
+                                          .at = in->bcp,
+                                          .method_va = in->method_va,
+                                          .expected = hash });
+}
+
 /* Finds the method in the table. The frame's words lead to a method that has been there. It still
  * is there if this is a frame: which it is, unless the walk had to guess, or the JVM is just about
  * to make it. That it is the same method, its content says. */
 static bool find_known(struct describer *d, struct interpreted *in)
 {
-    const struct hs_hotspot_memory memory = { .read = read_known };
     struct hs_java_entry entry;
     if (d->frame->is_exact || d->frame->reader->walk->guessed_frame != 0 || d->walk->is_careful ||
         !hs_java_cache_find(in->bcp, in->method_va, &entry) || entry.id_count != 1 ||
-        !read_method(&memory, in) ||
-        hs_java_method_hash(&jvm.layout, &memory, &in->method) != entry.method) {
+        !is_same_method(in, entry.method)) {
         return false;
     }
+    note_method(d, in, entry.method);
     d->frame->ids[d->frame->id_count++] = entry.ids[0];
     return true;
 }
@@ -272,6 +310,7 @@ static bool describe_interpreted(struct describer *d)
         .pc = in.bcp, .code = in.method_va, .id_count = 1, .ids = { frame->ids[0] }
     };
     entry.method = hs_java_method_hash(&jvm.layout, &d->memory, &in.method);
+    note_method(d, &in, entry.method);
     if (entry.method != 0) {
         hs_java_cache_insert(&entry);
     }
@@ -366,22 +405,39 @@ bool hs_java_frames_describe(void *ctx, struct hs_vm_frame *frame)
     if (!hs_java_cache_identify(&jvm.layout, &jvm.heaps, frame->pc, &code)) {
         return false;
     }
+    const struct hs_vm_note same_code = { .kind = HS_VM_NOTE_CODE,
+                                          .at = frame->pc,
+                                          .expected = code };
     if (!frame->is_exact && hs_java_cache_find(frame->pc, code, &entry)) {
+        add_note(frame, &same_code);
         if (entry.step == HS_JAVA_STEP_INTERPRETED) {
             return describe_interpreted(&d);
         }
         if (entry.step == HS_JAVA_STEP_MAKES_FRAMES) {
             be_careful(d.walk);
         }
+        frame->is_replayable = entry.step != HS_JAVA_STEP_MAKES_FRAMES;
         use(&entry, frame);
         return true;
     }
+    add_note(frame, &same_code);
     entry = (struct hs_java_entry){ .pc = frame->pc, .code = code };
     if (!describe_code(&d, &entry)) {
         return false;
     }
     if (d.is_lasting && !frame->is_exact) {
         keep(&d, &entry);
+        frame->is_replayable |= entry.step == HS_JAVA_STEP_CALLER;
     }
     return true;
+}
+
+bool hs_java_frames_is_same(const struct hs_vm_note *note)
+{
+    struct interpreted in = { .method_va = note->method_va, .bcp = note->at };
+    uint64_t code;
+    return note->kind == HS_VM_NOTE_METHOD
+               ? is_same_method(&in, note->expected)
+               : hs_java_cache_identify(&jvm.layout, &jvm.heaps, note->at, &code) &&
+                     code == note->expected;
 }

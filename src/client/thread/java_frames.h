@@ -30,3 +30,7 @@ bool hs_java_frames_has(uint64_t pc, bool *ret_is_new);
 
 /* Describes a frame: implements hs_unwinder.vm_frame. */
 bool hs_java_frames_describe(void *ctx, struct hs_vm_frame *frame);
+
+/* For replay: is what hs_java_frames_describe has noted still so? The notes of frames further in
+ * have been checked, and the stack words are the same. */
+bool hs_java_frames_is_same(const struct hs_vm_note *note);

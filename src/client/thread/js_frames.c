@@ -14,25 +14,33 @@
 #include "unwind/reader.h"
 #include "v8/js_function.h"
 
-/* Functions that a thread remembers: a new one replaces another in the same place. */
-#define KNOWN_COUNT 1024U
+/* Functions that a thread remembers, in sets: a new one replaces the one of its set that was not
+ * met for the longest time. To read a function again takes 10 us and more, mostly for its line. So
+ * two that replaced each other would cost more than all else. */
+#define KNOWN_COUNT 2048U
+#define KNOWN_WAYS  4U
 
 /* A function that was read before. */
 struct known {
     struct hs_js_identity identity;
     uint32_t frame_id;
     uint32_t serial; /* the cache's when it was entered */
+    uint64_t era;  /* of the thread's pages, when all that the identity is read from was readable */
+    uint64_t walk; /* the number of the last walk with it */
 };
 
-/* Functions of the walk that goes on, of which a stack may have many frames. */
-#define SEEN_COUNT 64U
+/* Function objects of the latest stacks: a stack may have many frames of one, and the next stack
+ * will have most of them again. */
+#define SEEN_COUNT 256U
 struct seen {
     uint64_t function;
     uint32_t frame_id;
-    uint64_t walk; /* the walk's number */
+    uint32_t known_idx; /* if frame_id is not HS_ID_NONE */
+    uint64_t walk;      /* the number of the last walk with it */
+    uint64_t era;       /* of the thread's pages, when the object was readable */
 };
 
-/* What a thread knows. About 90 KiB, of which only touched pages count. */
+/* What a thread knows. About 220 KiB, of which only touched pages count. */
 struct hs_js_cache {
     uint32_t serial; /* entries with another one are forgotten */
     uint64_t walk;   /* the number of the present one */
@@ -103,28 +111,117 @@ static bool is_same(const struct hs_js_identity *a, const struct hs_js_identity 
            a->number == b->number;
 }
 
+/* When a function was met last; 0: the entry is unused. */
+static uint64_t last_walk(const struct hs_js_cache *cache, const struct known *known)
+{
+    return known->serial == cache->serial ? known->walk : 0;
+}
+
+/* The place of a function: where it is known, or the one that it replaces. */
+static struct known *known_of(struct hs_js_cache *cache, const struct hs_js_identity *identity)
+{
+    struct known *set =
+        &cache->known[hs_mix64(identity->shared) % (KNOWN_COUNT / KNOWN_WAYS) * KNOWN_WAYS];
+    struct known *oldest = set;
+    for (struct known *known = set; known < set + KNOWN_WAYS; known++) {
+        if (known->serial == cache->serial && is_same(&known->identity, identity)) {
+            return known;
+        }
+        oldest = last_walk(cache, known) < last_walk(cache, oldest) ? known : oldest;
+    }
+    return oldest;
+}
+
 /* The frame of the function that `function` refers to. HS_ID_NONE: it is none, or there is no
  * room. A function that is known needs no check of the context beside it. */
 static uint32_t find(struct hs_js_cache *cache, const struct hs_v8 *v8, uint64_t context,
-                     uint64_t function)
+                     uint64_t function, uint32_t *ret_known_idx)
 {
     struct hs_js_identity identity;
     if (!hs_js_function_identify(v8, function, &identity)) {
         return HS_ID_NONE;
     }
-    struct known *known = &cache->known[hs_mix64(identity.shared) % KNOWN_COUNT];
+    struct known *known = known_of(cache, &identity);
+    *ret_known_idx = (uint32_t)(known - cache->known);
     if (known->serial == cache->serial && is_same(&known->identity, &identity)) {
+        known->walk = cache->walk;
+        known->era = hs_tls.self->pages.era;
         return known->frame_id;
     }
     bool is_function =
         hs_js_is_context(v8, context) && hs_js_function_read(v8, function, &identity, &cache->name);
     uint32_t id = is_function ? intern(&cache->name) : HS_ID_NONE;
     if (id != HS_ID_NONE) {
+        known->serial = 0; /* a signal handler may leave by longjmp in between */
+        hs_signal_fence();
         known->identity = identity;
         known->frame_id = id;
+        known->walk = cache->walk;
+        known->era = hs_tls.self->pages.era;
+        hs_signal_fence();
         known->serial = cache->serial;
     }
     return id;
+}
+
+/* Does a function object that an earlier walk has met still lead to the same function? Reads the
+ * words of its identity as hs_js_function_identify does, without asking for pages: they were
+ * readable in this era. */
+static bool is_still(const struct hs_js_cache *cache, const struct seen *seen, uint64_t era)
+{
+    const struct known *known = &cache->known[seen->known_idx];
+    return seen->frame_id != HS_ID_NONE && seen->era == era && known->era == era &&
+           known->serial == cache->serial && known->frame_id == seen->frame_id &&
+           hs_js_function_is(&layout, seen->function, &known->identity);
+}
+
+/* The entry of a function object, or the one that it replaces: of two, that of the older walk. */
+static struct seen *seen_of(struct hs_js_cache *cache, uint64_t function)
+{
+    uint64_t idx = hs_mix64(function) % SEEN_COUNT;
+    struct seen *first = &cache->seen[idx], *second = &cache->seen[idx ^ 1];
+    return first->function == function    ? first
+           : second->function == function ? second
+           : first->walk < second->walk   ? first
+                                          : second;
+}
+
+/* The frame of the function that a word of a frame refers to: `find`, once in a walk. */
+static uint32_t find_in_walk(struct hs_thread *thread, uint64_t context, uint64_t function)
+{
+    const struct hs_v8 v8 = { .layout = &layout,
+                              .memory = { .read = hs_readable_pages_copy, .ctx = &thread->pages } };
+    struct hs_js_cache *cache = thread->js_cache;
+    struct seen *seen = seen_of(cache, function);
+    bool is_known = seen->function == function &&
+                    (seen->walk == cache->walk || is_still(cache, seen, thread->pages.era));
+    if (is_known && seen->frame_id != HS_ID_NONE) {
+        cache->known[seen->known_idx].walk = cache->walk;
+    } else if (!is_known) {
+        seen->function = 0;
+        hs_signal_fence();
+        seen->frame_id = find(cache, &v8, context, function, &seen->known_idx);
+        seen->era = thread->pages.era;
+        hs_signal_fence();
+        seen->function = function;
+    }
+    seen->walk = cache->walk;
+    return seen->frame_id;
+}
+
+static bool is_object(uint64_t word)
+{
+    return hs_v8_is_object(&(struct hs_v8){ .layout = &layout }, word);
+}
+
+static uint64_t context_at(uint64_t bp)
+{
+    return bp + (uint64_t)(int64_t)layout.value[HS_V8_FRAME_CONTEXT];
+}
+
+static uint64_t function_at(uint64_t bp)
+{
+    return bp + (uint64_t)(int64_t)layout.value[HS_V8_FRAME_FUNCTION];
 }
 
 /* Implements hs_unwinder.name_frame. */
@@ -134,31 +231,39 @@ static bool name_frame(struct hs_stack_reader *reader, uint64_t sp, uint64_t bp,
     uint64_t context, function;
     /* ORDER v8: V8's layout, which is whole. */
     if (!hs_load_acquire(&has_layout) ||
-        (hs_load_relaxed(&hs_control_page.control.flags) & HS_CONTROL_NATIVE_ONLY)) {
+        (hs_load_relaxed(&hs_control_page.control.flags) & HS_CONTROL_NATIVE_ONLY) ||
+        function_at(bp) < sp || function_at(bp) > bp ||
+        !hs_stack_peek(reader, context_at(bp), &context)) {
         return false;
     }
-    struct hs_v8 v8 = { .layout = &layout };
-    uint64_t context_va = bp + (uint64_t)(int64_t)layout.value[HS_V8_FRAME_CONTEXT];
-    uint64_t function_va = bp + (uint64_t)(int64_t)layout.value[HS_V8_FRAME_FUNCTION];
-    if (function_va < sp || function_va > bp || !hs_stack_read(reader, context_va, &context) ||
-        !hs_v8_is_object(&v8, context)) {
-        return false; /* most often the type of a frame that is no function's */
+    if (!is_object(context)) {
+        /* Most often the type of a frame that is no function's. */
+        return hs_stack_read(reader, context_at(bp), &context) && false;
     }
-    /* From here on, the answer depends on V8's heap. */
-    *ret_is_lasting = false;
-    struct hs_js_cache *cache = cache_of(hs_tls.self);
-    if (!cache || !hs_stack_read(reader, function_va, &function)) {
+    if (!cache_of(hs_tls.self) || !hs_stack_peek(reader, function_at(bp), &function)) {
+        *ret_is_lasting = false;
         return false;
     }
-    v8.memory = (struct hs_js_memory){ .read = hs_readable_pages_copy, .ctx = &hs_tls.self->pages };
-    struct seen *seen = &cache->seen[hs_mix64(function) % SEEN_COUNT];
-    if (seen->walk != cache->walk || seen->function != function) {
-        *seen = (struct seen){ function, find(cache, &v8, context, function), cache->walk };
+    /* The words are not among those that the walk depends on: the collector moves functions, and
+     * each call may have a context of its own. The function is looked up at each replay. */
+    uint32_t user = find_in_walk(hs_tls.self, context, function);
+    hs_stack_note(reader, &(struct hs_vm_note){ .kind = HS_VM_NOTE_FUNCTION,
+                                                .at = bp - reader->base_va,
+                                                .user = user });
+    if (user != HS_ID_NONE) {
+        *ret_user = user;
     }
-    if (seen->frame_id != HS_ID_NONE) {
-        *ret_user = seen->frame_id;
+    return user != HS_ID_NONE;
+}
+
+bool hs_js_frames_find_again(struct hs_thread *thread, uint64_t bp, uint32_t *ret_user)
+{
+    uint64_t context = hs_stack_load(context_at(bp), 0);
+    if (!thread->js_cache || !is_object(context)) {
+        return false;
     }
-    return seen->frame_id != HS_ID_NONE;
+    *ret_user = find_in_walk(thread, context, hs_stack_load(function_at(bp), 0));
+    return true;
 }
 
 hs_name_frame_fn hs_js_frames_find_runtime(void)

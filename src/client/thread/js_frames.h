@@ -26,5 +26,10 @@ hs_name_frame_fn hs_js_frames_find_runtime(void);
 /* A thread's walk begins. */
 void hs_js_frames_begin_walk(struct hs_thread *thread);
 
+/* Names the function of a frame of an earlier walk again, for replay, whose words lie in readable
+ * stack: `bp` is its frame pointer. HS_ID_NONE in *ret_user: the frame has none. False: it is no
+ * frame of a function. To be called between hs_js_frames_begin_walk and the next one. */
+bool hs_js_frames_find_again(struct hs_thread *thread, uint64_t bp, uint32_t *ret_user);
+
 /* Forgets what a thread knows: for a new region, or a new owner of its state. */
 void hs_js_frames_forget(struct hs_thread *thread);

@@ -14,6 +14,7 @@
 #include "client/thread/js_frames.h"
 #include "client/thread/stackmem.h"
 #include "rt/sys.h"
+#include "unwind/vm_replay.h"
 
 /* Slots and bytes of a replay table: only touched pages count. */
 #define REPLAY_SLOTS       1024U
@@ -91,6 +92,9 @@ HS_COLD void hs_thread_forget_replay(struct hs_thread *thread)
     struct hs_replay *replay = &thread->replay;
     memset(replay->slots, 0, HS_REPLAY_BYTES(replay->slot_count, 0));
     hs_replay_init(replay, replay->slots, replay->slot_count, replay->arena_words * 8);
+    if (thread->vm_replay) {
+        hs_vm_replay_forget(thread->vm_replay);
+    }
 }
 
 HS_COLD void hs_thread_drop_replay(struct hs_thread *thread)
@@ -100,6 +104,11 @@ HS_COLD void hs_thread_drop_replay(struct hs_thread *thread)
     uintptr_t end = hs_align_down((uintptr_t)(replay->arena + replay->arena_words), 4096);
     hs_thread_forget_replay(thread); /* the partial pages at both ends */
     hs_sys_madvise((void *)start, end - start, MADV_DONTNEED);
+    if (thread->vm_replay) {
+        hs_sys_madvise(thread->vm_replay, hs_align_down(sizeof(*thread->vm_replay), 4096),
+                       MADV_DONTNEED);
+        hs_vm_replay_init(thread->vm_replay);
+    }
     thread->is_replaying = false;
 }
 
