@@ -40,7 +40,8 @@ int hs_trace_names_add_java(struct hs_java_wanted *wanted, const struct hs_snaps
             name = frame->pc < snap->code_name_count ? snap->code_names[frame->pc].function : NULL;
         } else if (frame->module_id < snap->module_count &&
                    snap->modules[frame->module_id].kind == HS_MODULE_ANON) {
-            hs_jit_names_find(jit, snap, frame->rel_pc, &name);
+            const struct hs_jit_name *found = hs_jit_names_find(jit, snap, frame->rel_pc);
+            name = found ? found->function : NULL;
         }
         err = name ? hs_java_wanted_add(wanted, name) : 0;
     }

@@ -87,7 +87,7 @@ void hs_report_write_module(const struct hs_report *report, const struct hs_agg_
     }
     if (function->name != 0 && function->module != report->main_module && name[0] != '\0') {
         /* Functions of a script have a module such as "[ruby]". */
-        hs_buf_printf(buf, name[0] == '[' ? "%s" : name[0] == '[' ? "%s" : "[%s]", name); /* [java] has its own */
+        hs_buf_printf(buf, name[0] == '[' ? "%s" : "[%s]", name);
     }
 }
 

@@ -417,10 +417,7 @@ static void write_sampling(struct hs_report *report)
     hs_buf_deinit(&others);
 }
 
-/*
- * Says by how much the figures are too low, as far as that is known; the list of losses gives the
- * reasons.
- */
+/* Says by how much the figures are too low, as far as that is known. */
 static void write_missing(struct hs_report *report)
 {
     const struct hs_selection *s = &report->selection;
