@@ -2,7 +2,7 @@
  * Fuzz target: JavaScript functions in the memory of a hostile target: v8/js_function.h.
  *
  * Input: the memory, at IMAGE_VA. Its first words are the context and the function of a frame, and
- * a string. The layout is that of V8 11.3.
+ * a string. The layout is that of V8 11.3, or of V8 13.6 if bit 2 of the first word is set.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -55,16 +55,34 @@ static const struct hs_v8_layout layout = {
     },
 };
 
+/* The bit that chooses the newer layout. It is not set in an address. */
+#define IS_V8_13 UINT64_C(4)
+
+static struct hs_v8_layout layout_of(bool is_v8_13)
+{
+    struct hs_v8_layout chosen = layout;
+    if (is_v8_13) {
+        chosen.value[HS_V8_FUNCTION_SHARED] = 32;
+        chosen.value[HS_V8_SHARED_NAME] = 24;
+        chosen.value[HS_V8_SHARED_SCRIPT] = 40;
+        chosen.value[HS_V8_SHARED_FLAGS] = 56;
+        chosen.value[HS_V8_SCOPE_FIRST_VARS] = 5;
+    }
+    return chosen;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct hs_js_name name;
     struct image image = { data, size, 0 };
-    const struct hs_v8 v8 = { &layout, { read_image, &image } };
     struct hs_js_identity identity;
     uint64_t words[3] = { 0 };
     char text[HS_JS_NAME_BYTES];
     struct hs_v8_text to = { .text = text, .max_bytes = sizeof(text) };
     memcpy(words, data, size < sizeof(words) ? size : sizeof(words));
+    const struct hs_v8_layout chosen = layout_of((words[0] & IS_V8_13) != 0);
+    const struct hs_v8 v8 = { &chosen, { read_image, &image } };
+    words[0] &= ~IS_V8_13;
     hs_js_is_context(&v8, words[0]);
     if (hs_js_function_identify(&v8, words[1], &identity) &&
         hs_js_function_read(&v8, words[1], &identity, &name)) {
