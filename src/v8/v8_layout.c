@@ -12,7 +12,6 @@ struct symbol {
     const char *name;
     int32_t lo;
     int32_t hi;
-    const char *other_names[2]; /* of the same field in other versions; NULL: none */
 };
 
 static const struct symbol symbols[HS_V8_VALUE_N] = {
@@ -45,28 +44,17 @@ static const struct symbol symbols[HS_V8_VALUE_N] = {
     [HS_V8_MAP_TYPE] = { "v8dbg_class_Map__instance_type__uint16_t", 1, FIELD_MAX },
     [HS_V8_FUNCTION_SHARED] = { "v8dbg_class_JSFunction__shared__SharedFunctionInfo", 8,
                                 FIELD_MAX },
-    [HS_V8_SHARED_NAME] = { "v8dbg_class_SharedFunctionInfo__name_or_scope_info__Object",
-                            8,
-                            FIELD_MAX,
-                            { "v8dbg_class_SharedFunctionInfo__name_or_scope_info__Tagged_Object_",
-                              "v8dbg_class_SharedFunctionInfo__name_or_scope_info__"
-                              "Tagged_NameOrScopeInfoT_" } },
-    [HS_V8_SHARED_SCRIPT] = { "v8dbg_class_SharedFunctionInfo__script_or_debug_info__HeapObject",
-                              8,
-                              FIELD_MAX,
-                              { "v8dbg_class_SharedFunctionInfo__script__Tagged_HeapObject_" } },
+    [HS_V8_SHARED_NAME] = { "v8dbg_class_SharedFunctionInfo__name_or_scope_info__Object", 8,
+                            FIELD_MAX },
+    [HS_V8_SHARED_SCRIPT] = { "v8dbg_class_SharedFunctionInfo__script_or_debug_info__HeapObject", 8,
+                              FIELD_MAX },
     [HS_V8_SHARED_FLAGS] = { "v8dbg_class_SharedFunctionInfo__flags__int", 8, FIELD_MAX },
     [HS_V8_SCRIPT_NAME] = { "v8dbg_class_Script__name__Object", 8, FIELD_MAX },
     [HS_V8_SCRIPT_SOURCE] = { "v8dbg_class_Script__source__Object", 8, FIELD_MAX },
     [HS_V8_SCRIPT_LINE_ENDS] = { "v8dbg_class_Script__line_ends__Object", 8, FIELD_MAX },
     [HS_V8_SCRIPT_EVAL_FROM] = { "v8dbg_class_Script__eval_from_shared_or_wrapped_arguments__"
                                  "Object",
-                                 8,
-                                 FIELD_MAX,
-                                 { "v8dbg_class_Script__eval_from_shared_or_wrapped_arguments__"
-                                   "Tagged_Object_",
-                                   "v8dbg_class_Script__eval_from_shared_or_wrapped_arguments_or_"
-                                   "sfi_table__Object" } },
+                                 8, FIELD_MAX },
     [HS_V8_STRING_LENGTH] = { "v8dbg_class_String__length__int32_t", 8, FIELD_MAX },
     [HS_V8_ONE_BYTE_CHARS] = { "v8dbg_class_SeqOneByteString__chars__char", 8, FIELD_MAX },
     [HS_V8_TWO_BYTE_CHARS] = { "v8dbg_class_SeqTwoByteString__chars__char", 8, FIELD_MAX },
@@ -80,6 +68,19 @@ static const struct symbol symbols[HS_V8_VALUE_N] = {
     [HS_V8_ARRAY_DATA] = { "v8dbg_class_FixedArray__data__uintptr_t", 8, FIELD_MAX },
     [HS_V8_SCOPE_LOCAL_COUNT] = { "v8dbg_scopeinfo_idx_ncontextlocals", 1, 16 },
     [HS_V8_SCOPE_FIRST_VARS] = { "v8dbg_scopeinfo_idx_first_vars", 2, 16 },
+};
+
+/* The same field has other symbols in other versions. NULL: it has no more. */
+#define OTHER_NAMES 2
+static const char *const other_names[HS_V8_VALUE_N][OTHER_NAMES] = {
+    [HS_V8_SHARED_NAME] = { "v8dbg_class_SharedFunctionInfo__name_or_scope_info__Tagged_Object_",
+                            "v8dbg_class_SharedFunctionInfo__name_or_scope_info__"
+                            "Tagged_NameOrScopeInfoT_" },
+    [HS_V8_SHARED_SCRIPT] = { "v8dbg_class_SharedFunctionInfo__script__Tagged_HeapObject_" },
+    [HS_V8_SCRIPT_EVAL_FROM] = { "v8dbg_class_Script__eval_from_shared_or_wrapped_arguments__"
+                                 "Tagged_Object_",
+                                 "v8dbg_class_Script__eval_from_shared_or_wrapped_arguments_or_"
+                                 "sfi_table__Object" },
 };
 
 /* Do the fields lie as HS_V8_HEAD_BYTES says? */
@@ -107,11 +108,11 @@ static bool has_position(const struct hs_v8_layout *layout)
     return words == 0 || words == 2;
 }
 
-static uint64_t find_symbol(const struct symbol *symbol, hs_v8_symbol_fn find, void *find_ctx)
+static uint64_t find_symbol(uint32_t value, hs_v8_symbol_fn find, void *find_ctx)
 {
-    uint64_t va = find(find_ctx, symbol->name);
-    for (uint32_t i = 0; va == 0 && i < 2 && symbol->other_names[i]; i++) {
-        va = find(find_ctx, symbol->other_names[i]);
+    uint64_t va = find(find_ctx, symbols[value].name);
+    for (uint32_t i = 0; va == 0 && i < OTHER_NAMES && other_names[value][i]; i++) {
+        va = find(find_ctx, other_names[value][i]);
     }
     return va;
 }
@@ -123,7 +124,7 @@ enum hs_v8_refusal hs_v8_layout_read(const struct hs_js_memory *memory, hs_v8_sy
     bool has_sense = true;
     for (uint32_t i = 0; i < HS_V8_VALUE_N; i++) {
         const struct symbol *symbol = &symbols[i];
-        uint64_t va = find_symbol(symbol, find, find_ctx);
+        uint64_t va = find_symbol(i, find, find_ctx);
         if (va == 0 || !memory->read(memory->ctx, va, &layout.value[i], sizeof(layout.value[i]))) {
             return HS_V8_NO_SYMBOLS;
         }
