@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "profile/model/profile.h"
+#include "symbol/symbol_table.h"
 
 static void check(bool is_true)
 {
@@ -31,6 +32,11 @@ static void check_tree(const struct hs_profile *p)
         check(p->modules[i].path < p->string_count);
         check(p->modules[i].build_id_hex < p->string_count);
         check(p->modules[i].build_id_bytes <= HS_BUILD_ID_MAX);
+    }
+    for (uint32_t i = 0; i < p->nameless_count; i++) {
+        check(p->nameless[i].path < p->string_count && p->nameless[i].detail < p->string_count);
+        check(p->nameless[i].build_id_hex < p->string_count);
+        check(p->nameless[i].reason < HS_SYMBOL_REASON_N);
     }
     for (uint32_t i = 0; i < p->line_count; i++) {
         check(p->lines[i].function < p->string_count && p->lines[i].file < p->string_count);

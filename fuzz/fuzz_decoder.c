@@ -19,6 +19,7 @@ static void check_same(const struct hs_profile *a, const struct hs_profile *b)
     check(a->process_count == b->process_count && a->dump_count == b->dump_count);
     check(a->sample_count == b->sample_count && a->counter_count == b->counter_count);
     check(a->loss_count == b->loss_count && a->change_count == b->change_count);
+    check(a->nameless_count == b->nameless_count && a->has_looked_up == b->has_looked_up);
     for (uint32_t i = 0; i < a->string_count; i++) {
         check(strcmp(hs_profile_string(a, i), hs_profile_string(b, i)) == 0);
     }

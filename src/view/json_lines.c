@@ -10,6 +10,7 @@
 
 #include "profile/model/describe.h"
 #include "profile/model/margin.h"
+#include "profile/model/nameless_reason.h"
 #include "util/array.h"
 #include "util/buf.h"
 #include "util/json.h"
@@ -256,6 +257,26 @@ static int write_stacks(struct writer *w, uint32_t idx)
     return err;
 }
 
+static void write_nameless(struct writer *w)
+{
+    const struct hs_profile *p = w->profile;
+    for (uint32_t i = 0; i < p->nameless_count; i++) {
+        const struct hs_profile_nameless *one = &p->nameless[i];
+        open_line(w, "missing_names");
+        put_string(w, "module", one->path);
+        if (one->build_id_hex != 0) {
+            put_string(w, "build_id", one->build_id_hex);
+        }
+        hs_json_kv_string(&w->json, "reason", hs_nameless_reason_name(one->reason));
+        if (one->detail != 0) {
+            put_string(w, "detail", one->detail);
+        }
+        hs_json_kv_uint(&w->json, "nameless_count", one->nameless_count);
+        hs_json_kv_uint(&w->json, "address_count", one->address_count);
+        close_line(w);
+    }
+}
+
 static void write_losses(struct writer *w)
 {
     const struct hs_profile *p = w->profile;
@@ -305,6 +326,7 @@ int hs_json_lines_write(const struct hs_profile *profile, const struct hs_select
         err = write_stacks(&w, selection.dumps[i]);
     }
     write_losses(&w);
+    write_nameless(&w);
     free(w.path);
     hs_selection_deinit(&selection);
     return err ? err : buf->err;

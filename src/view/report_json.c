@@ -324,6 +324,7 @@ int hs_report_write_json(struct hs_report *report)
     hs_report_json_refused(report, &json);
     write_losses(report, &json);
     hs_report_json_cut_modules(report, &json);
+    hs_report_json_nameless(report, &json);
     if (err < 0) {
         return err;
     }

@@ -14,6 +14,7 @@
 #include "rt/base.h"
 #include "rt/text.h"
 #include "util/jit_runtimes.h"
+#include "util/json.h"
 #include "view/report_parts.h"
 
 /* A function with a smaller share of the view, and a runtime, is not worth a word. */
@@ -219,4 +220,32 @@ void hs_report_write_nameless(struct hs_report *report)
         write_modules(&nameless);
         write_runtimes(&nameless);
     }
+}
+
+void hs_report_json_nameless(struct hs_report *report, struct hs_json *json)
+{
+    const struct hs_profile *p = report->profile;
+    hs_json_key(json, "missing_names");
+    if (!p->has_looked_up) {
+        hs_json_null(json);
+        return;
+    }
+    hs_json_open(json, '{');
+    hs_json_kv_uint(json, "module_count", p->looked_up_module_count);
+    hs_json_key(json, "modules");
+    hs_json_open(json, '[');
+    for (uint32_t i = 0; i < p->nameless_count; i++) {
+        const struct hs_profile_nameless *one = &p->nameless[i];
+        hs_json_open_inline(json, '{');
+        hs_json_kv_string(json, "module", hs_profile_string(p, one->path));
+        hs_json_kv_string(json, "build_id", hs_profile_string(p, one->build_id_hex));
+        hs_json_kv_string(json, "reason", hs_nameless_reason_name(one->reason));
+        hs_json_kv_string(json, "text", hs_nameless_reason_text(one->reason));
+        hs_json_kv_string(json, "detail", hs_profile_string(p, one->detail));
+        hs_json_kv_uint(json, "nameless_count", one->nameless_count);
+        hs_json_kv_uint(json, "address_count", one->address_count);
+        hs_json_close(json, '}');
+    }
+    hs_json_close(json, ']');
+    hs_json_close(json, '}');
 }

@@ -66,6 +66,9 @@ int hs_report_json_heaps(const struct hs_selection *selection, struct hs_json *j
 void hs_report_write_cut_modules(struct hs_report *report, uint32_t max);
 void hs_report_json_cut_modules(struct hs_report *report, struct hs_json *json);
 
+/* report_nameless.c: the modules without names, as the recording found them */
+void hs_report_json_nameless(struct hs_report *report, struct hs_json *json);
+
 /* report_losses.c: losses that make figures wrong or uncertain */
 void hs_report_write_losses(struct hs_report *report);
 /*

@@ -1,5 +1,7 @@
 """--short-names, --annotations, and why functions have no name."""
 
+import csv
+import io
 import json
 import re
 import subprocess
@@ -90,6 +92,41 @@ def test_a_reason_is_written_once(heapscope, tmp_path):
     said = " ".join(heapscope("report", tmp_path / "out.pftrace").stdout.split())
     assert said.count("no symbol that was found when they were recorded covers them") == 1, said
     assert " libother.so: the same (Build ID: 0123456789abcd0b)." in said, said
+
+
+NAMES = [
+    'module_count: 7',
+    'path: "/lib/liba.so" build_id: "\\x01\\xab" reason: 2 detail: "/x/liba.so" address_count: 9 nameless_count: 4',
+    'path: "/lib/libb.so" reason: 1 address_count: 3 nameless_count: 3',
+    'path: "/[anon]" reason: 5 address_count: 5 nameless_count: 1',
+    'path: "/[anon]" reason: 5 address_count: 6 nameless_count: 2',
+    'path: "/lib/libc.so" reason: 99 address_count: 1 nameless_count: 1',  # of a later version
+]
+
+
+def test_reasons_for_programs(heapscope, tmp_path):
+    """In JSON, in JSON lines and in SQL, also of modules that no stack has."""
+    path = tmp_path / "in.pftrace"
+    text = CLOCKS + INTERNED + profile(0, sample(1, 1000, 1))
+    path.write_bytes(trace_text.protoc("encode", text.encode()))
+    assert json.loads(heapscope("report", "--json", path).stdout)["missing_names"] is None
+    text += "".join("packet { trusted_packet_sequence_id: 77 heapscope { names { %s } } }" % one for one in NAMES)
+    path.write_bytes(trace_text.protoc("encode", text.encode()))
+    found = json.loads(heapscope("report", "--json", path).stdout)["missing_names"]
+    first = {"module": "/lib/liba.so", "build_id": "01ab", "reason": "other_build", "text": "the file is another build",
+             "detail": "/x/liba.so", "nameless_count": 4, "address_count": 9}
+    assert found["module_count"] == 7 and found["modules"][0] == first
+    assert [(one["module"], one["reason"], one["nameless_count"]) for one in found["modules"][1:]] == [
+        ("/lib/libb.so", "absent", 3), ("[anon]", "no_perf_map", 1), ("[anon]", "no_perf_map", 2)]
+    lines = [json.loads(line) for line in heapscope("export", "-f", "json", "-o", "-", path).stdout.splitlines()]
+    lines = [line for line in lines if line["type"] == "missing_names"]
+    assert lines[0] == {"type": "missing_names"} | {key: value for key, value in first.items() if key != "text"}
+    assert len(lines) == 4 and "build_id" not in lines[1] and "detail" not in lines[1]
+    done = heapscope("query", "--format", "csv", path, "SELECT * FROM heapscope_missing_names")
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert [row["module"] for row in rows] == [one["module"] for one in found["modules"]], done
+    assert rows[0] == {"id": "0", "module": "/lib/liba.so", "build_id": "01ab", "reason": "other_build", "detail": "/x/liba.so",
+                       "description": "the file is another build", "nameless_count": "4", "address_count": "9"}
 
 
 def test_recorded_without_names(heapscope, tmp_path):

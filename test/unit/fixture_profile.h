@@ -270,6 +270,7 @@ FIXTURE void fixture_deinit(struct fixture *fx)
     free(p->lifetimes);
     free(p->losses);
     free(p->cut_modules);
+    free(p->nameless);
     free(p->changes);
     free(p->ledgers);
     free(p->ledger_lines);

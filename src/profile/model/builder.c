@@ -37,7 +37,7 @@ struct hs_builder *hs_builder_free(struct hs_builder *builder)
         hs_intern_deinit(&builder->symbols);
         hs_intern_deinit(&builder->symbol_modules);
         hs_intern_deinit(&builder->nameless_ids);
-        free(builder->nameless);
+        free(builder->nameless_last);
         free(builder->symbol_lines);
         hs_profile_free(builder->p);
         free(builder);
@@ -280,16 +280,28 @@ void hs_builder_symbol(struct hs_builder *builder, uint32_t path, const uint8_t 
     }
 }
 
-void hs_builder_nameless(struct hs_builder *builder, uint32_t path, const uint8_t *build_id,
-                         size_t build_id_bytes, uint8_t reason, uint32_t detail)
+void hs_builder_nameless(struct hs_builder *builder, const struct hs_profile_nameless *nameless,
+                         const uint8_t *build_id, size_t build_id_bytes)
 {
+    struct hs_profile *p = builder->p;
     uint32_t id;
     build_id_bytes = build_id_bytes <= HS_BUILD_ID_MAX ? build_id_bytes : HS_BUILD_ID_MAX;
-    put(builder, &builder->nameless_ids, hs_builder_module_key(path, build_id, build_id_bytes),
-        &builder->nameless, &builder->nameless_capacity, sizeof(builder->nameless[0]), &id);
-    if (builder->err == 0) {
-        builder->nameless[id] = (struct nameless){ .detail = detail, .reason = reason };
+    put(builder, &builder->nameless_ids,
+        hs_builder_module_key(nameless->path, build_id, build_id_bytes), &builder->nameless_last,
+        &builder->nameless_last_capacity, sizeof(builder->nameless_last[0]), &id);
+    if (hs_builder_grow(builder, &p->nameless, &builder->nameless_capacity,
+                        (uint64_t)p->nameless_count + 1, sizeof(p->nameless[0]))) {
+        builder->nameless_last[id] = p->nameless_count;
+        p->nameless[p->nameless_count] = *nameless;
+        p->nameless[p->nameless_count++].build_id_hex =
+            hex_string(builder, build_id, build_id_bytes);
     }
+}
+
+void hs_builder_looked_up(struct hs_builder *builder, uint32_t module_count)
+{
+    builder->p->looked_up_module_count = module_count;
+    builder->p->has_looked_up = true;
 }
 
 #if HS_HAS_CHECKS

@@ -79,10 +79,12 @@ void hs_builder_symbol(struct hs_builder *builder, uint32_t path, const uint8_t 
                        size_t build_id_bytes, uint64_t rel_pc, const struct hs_profile_line *lines,
                        uint32_t line_count);
 
-/* Says why addresses of a module had no name when the recording ended: `reason` and `detail` as in
- * hs_profile_module. What was said last counts. */
-void hs_builder_nameless(struct hs_builder *builder, uint32_t path, const uint8_t *build_id,
-                         size_t build_id_bytes, uint8_t reason, uint32_t detail);
+/* Says why addresses of a module had no name when the recording ended, and fills build_id_hex. For
+ * the module's own reason, what was said last counts. */
+void hs_builder_nameless(struct hs_builder *builder, const struct hs_profile_nameless *nameless,
+                         const uint8_t *build_id, size_t build_id_bytes);
+/* Says in how many modules names were looked up. */
+void hs_builder_looked_up(struct hs_builder *builder, uint32_t module_count);
 
 /* Appends a process and returns its index. The builder sets dump_count and last_dump. */
 uint32_t hs_builder_process(struct hs_builder *builder, const struct hs_profile_process *process);

@@ -52,8 +52,9 @@ static void apply_nameless(struct hs_builder *builder)
                 &builder->nameless_ids,
                 hs_builder_module_key(module->path, module->build_id, module->build_id_bytes),
                 &id)) {
-            module->nameless_reason = builder->nameless[id].reason;
-            module->nameless_detail = builder->nameless[id].detail;
+            const struct hs_profile_nameless *last = &p->nameless[builder->nameless_last[id]];
+            module->nameless_reason = last->reason;
+            module->nameless_detail = last->detail;
         }
     }
 }

@@ -15,21 +15,15 @@ struct symbol_lines {
     uint32_t line_count;
 };
 
-/* Why a module has addresses without a name. */
-struct nameless {
-    uint32_t detail; /* string id */
-    uint8_t reason;
-};
-
 struct hs_builder {
     struct hs_profile *p;
     int err;
     struct hs_intern strings, modules, frames, nodes, heaps;
     struct hs_intern symbols;        /* (path, build id, rel_pc) -> index in symbol_lines */
     struct hs_intern symbol_modules; /* (path, build id) of modules that have symbols */
-    struct hs_intern nameless_ids;   /* (path, build id) -> index in nameless */
-    struct nameless *nameless;
-    size_t nameless_capacity;
+    struct hs_intern nameless_ids;   /* (path, build id) -> index in nameless_last */
+    uint32_t *nameless_last;         /* the last one in p->nameless */
+    size_t nameless_last_capacity, nameless_capacity;
     struct symbol_lines *symbol_lines;
     size_t symbol_capacity;
     size_t string_capacity, module_capacity, frame_capacity, node_capacity, line_capacity;

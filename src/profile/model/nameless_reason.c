@@ -67,3 +67,26 @@ bool hs_nameless_has_same_reason(const struct hs_profile_module *a,
         return a->nameless_detail == b->nameless_detail;
     }
 }
+
+const char *hs_nameless_reason_name(uint32_t reason)
+{
+    static const char *const names[HS_SYMBOL_REASON_N] = {
+        [HS_SYMBOL_REASON_NONE] = "none",
+        [HS_SYMBOL_REASON_FILE_MISSING] = "absent",
+        [HS_SYMBOL_REASON_BUILD_ID_DIFFERS] = "other_build",
+        [HS_SYMBOL_REASON_NO_SYMBOLS] = "no_symbols",
+        [HS_SYMBOL_REASON_UNREADABLE] = "unreadable",
+        [HS_SYMBOL_REASON_NO_PERF_MAP] = "no_perf_map",
+        [HS_SYMBOL_REASON_UNSAFE_PERF_MAP] = "unsafe_perf_map",
+        [HS_SYMBOL_REASON_BROKEN] = "broken",
+        [HS_SYMBOL_REASON_TOO_SLOW] = "too_slow",
+        [HS_SYMBOL_REASON_INTERRUPTED] = "interrupted",
+        [HS_SYMBOL_REASON_NO_SERVER] = "no_server",
+    };
+    return reason < HS_SYMBOL_REASON_N ? names[reason] : "unknown";
+}
+
+const char *hs_nameless_reason_text(uint32_t reason)
+{
+    return hs_symbol_reason_text(reason);
+}

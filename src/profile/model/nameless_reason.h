@@ -20,3 +20,8 @@ void hs_nameless_write_reason(const struct hs_profile *profile,
 /* Is the reason of two modules the same, but for their build ids? */
 bool hs_nameless_has_same_reason(const struct hs_profile_module *a,
                                  const struct hs_profile_module *b);
+
+/* The short name of a reason (enum hs_symbol_reason), for JSON and SQL. */
+const char *hs_nameless_reason_name(uint32_t reason);
+/* The reason in words, as `heapscope symbolize` has it. */
+const char *hs_nameless_reason_text(uint32_t reason);

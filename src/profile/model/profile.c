@@ -37,6 +37,7 @@ void hs_profile_free(struct hs_profile *profile)
     free(profile->threads);
     free(profile->losses);
     free(profile->cut_modules);
+    free(profile->nameless);
     free(profile->changes);
     free(profile->asked_heaps);
     free(profile->places);

@@ -55,6 +55,15 @@ struct hs_profile_module {
     uint32_t nameless_detail; /* string id: the file that the reason is about; "" none */
 };
 
+/* A module in which addresses had no name when names were looked up at the end of the recording. */
+struct hs_profile_nameless {
+    uint32_t path, build_id_hex; /* string ids, as in hs_profile_module */
+    uint32_t detail;             /* string id: the file that the reason is about; "" none */
+    uint32_t nameless_count;     /* addresses without a name, of address_count */
+    uint32_t address_count;
+    uint8_t reason; /* enum hs_symbol_reason */
+};
+
 /* The address at which a module was mapped in one process, as last seen. */
 struct hs_profile_place {
     uint32_t process, module; /* indices */
@@ -407,6 +416,10 @@ struct hs_profile {
     uint32_t loss_count;
     struct hs_profile_cut_module *cut_modules; /* by process */
     uint32_t cut_module_count;
+    struct hs_profile_nameless *nameless; /* in file order */
+    uint32_t nameless_count;
+    uint32_t looked_up_module_count;   /* in so many, names were looked up; see has_looked_up */
+    bool has_looked_up;                /* false: the file does not say */
     struct hs_profile_change *changes; /* by process, then by time */
     uint32_t change_count;
     struct hs_profile_place *places; /* by process, then by module; only some traces have them */

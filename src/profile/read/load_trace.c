@@ -151,11 +151,17 @@ static void on_symbols(struct hs_load *load, const Hs__Pb__ModuleSymbols *symbol
 
 static void on_names(struct hs_load *load, const Hs__Pb__HsNames *names)
 {
-    if (names->path && names->reason < HS_SYMBOL_REASON_N) {
-        uint32_t path = hs_builder_string(load->builder, hs_mapping_shown(names->path));
-        uint32_t detail = hs_builder_string(load->builder, names->detail ? names->detail : "");
-        hs_builder_nameless(load->builder, path, names->build_id.data, names->build_id.len,
-                            (uint8_t)names->reason, detail);
+    if (!names->path) {
+        hs_builder_looked_up(load->builder, names->module_count);
+    } else if (names->reason < HS_SYMBOL_REASON_N) {
+        const struct hs_profile_nameless nameless = {
+            .path = hs_builder_string(load->builder, hs_mapping_shown(names->path)),
+            .detail = hs_builder_string(load->builder, names->detail ? names->detail : ""),
+            .nameless_count = names->nameless_count,
+            .address_count = names->address_count,
+            .reason = (uint8_t)names->reason,
+        };
+        hs_builder_nameless(load->builder, &nameless, names->build_id.data, names->build_id.len);
     }
 }
 

@@ -9,6 +9,7 @@
 
 #include "profile/model/dump_heaps.h"
 #include "profile/model/frame_types.h"
+#include "profile/model/nameless_reason.h"
 #include "sql/store/own_figures.h"
 #include "sql/store/own_ledgers.h"
 #include "trace/snapshot.h"
@@ -311,6 +312,19 @@ static void add_processes(struct hs_sql_store *store, const struct hs_profile *p
     }
 }
 
+static void add_nameless(struct hs_sql_store *store, const struct hs_profile *p)
+{
+    for (uint32_t i = 0; i < p->nameless_count; i++) {
+        const struct hs_profile_nameless *one = &p->nameless[i];
+        HS_SQL_ADD(store, HS_SQL_OWN_NAMELESS, text_of(store, p, one->path),
+                   text_of(store, p, one->build_id_hex),
+                   hs_sql_store_str(store, hs_nameless_reason_name(one->reason)),
+                   hs_sql_store_str(store, hs_nameless_reason_text(one->reason)),
+                   text_of(store, p, one->detail), (int64_t)one->nameless_count,
+                   (int64_t)one->address_count);
+    }
+}
+
 static void add_threads_losses_changes(struct hs_sql_store *store, const struct hs_profile *p)
 {
     for (uint32_t i = 0; i < p->thread_count; i++) {
@@ -355,6 +369,7 @@ struct hs_own_tables *hs_own_tables_new(struct hs_sql_store *store, struct hs_pr
     add_dumps(store, profile);
     add_heaps(store, profile);
     add_threads_losses_changes(store, profile);
+    add_nameless(store, profile);
     set_rows(store, own);
     if (store->err == 0) {
         hs_own_ledgers_add(store, profile, own->node_rows);

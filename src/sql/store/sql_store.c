@@ -125,6 +125,9 @@ static const struct {
     [HS_SQL_OWN_LOSSES] = { "heapscope_losses",
                             "id # process_id int name text description text "
                             "count int is_serious int allocations real bytes real" },
+    [HS_SQL_OWN_NAMELESS] = { "heapscope_missing_names",
+                              "id # module text build_id text reason text description text "
+                              "detail text nameless_count int address_count int" },
     [HS_SQL_OWN_PROCESSES] = { "heapscope_processes",
                                "id # pid int ppid int forked_from_pid int name text exe text "
                                "cmdline text malloc_path "
