@@ -19,6 +19,7 @@ uint32_t hs_readable_closed_count;
 void hs_readable_pages_forget(struct hs_readable_pages *pages)
 {
     pages->walk_count = 0;
+    pages->last_page[0] = pages->last_page[1] = 0;
     if (++pages->era >> ERA_BITS != 0) {
         memset(pages->page, 0, sizeof(pages->page));
         pages->era = 0;
@@ -74,10 +75,13 @@ static inline bool are_readable(struct hs_readable_pages *pages, uint64_t va, si
             return false;
         }
     }
+    pages->last_page[1] = pages->last_page[0];
+    pages->last_page[0] = last;
     return true;
 }
 
-const void *hs_readable_pages_at(struct hs_readable_pages *pages, uint64_t va, size_t byte_count)
+const void *hs_readable_pages_at_slow(struct hs_readable_pages *pages, uint64_t va,
+                                      size_t byte_count)
 {
     return are_readable(pages, va, byte_count) ? (const void *)(uintptr_t)va : NULL;
 }

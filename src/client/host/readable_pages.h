@@ -32,6 +32,8 @@
 #include "rt/atomic.h"
 #include "rt/base.h"
 
+#define HS_READABLE_PAGE_BYTES UINT64_C(4096)
+
 /* Walks for which the kernel's answer counts. */
 #define HS_READABLE_WALKS 256U
 /* Pages in a set. A stack of twenty frames lies in about ten. The number of a page selects a group
@@ -43,8 +45,11 @@
 struct hs_readable_pages {
     uint64_t page[HS_READABLE_PAGES]; /* the page's number and the set's era; 0: none */
     uint64_t era;                     /* pages that were entered in another one are forgotten */
-    uint32_t walk_count;              /* that began in this era */
-    uint32_t closed_count;            /* hs_readable_closed_count when it began */
+    /* Two that were asked for last, in this era; 0: none. Reading frames goes to and fro between
+     * frames and what they lead to. */
+    uint64_t last_page[2];
+    uint32_t walk_count;   /* that began in this era */
+    uint32_t closed_count; /* hs_readable_closed_count when it began */
 };
 
 /* How often a hook has seen the program unmap memory, or forbid that it is read. */
@@ -56,13 +61,25 @@ void hs_readable_pages_forget(struct hs_readable_pages *pages);
 /* A walk begins. Forgets pages that may have gone. */
 void hs_readable_pages_begin(struct hs_readable_pages *pages);
 
-/* Where the bytes at `va` can be read, which is at their address. NULL: nowhere. */
-const void *hs_readable_pages_at(struct hs_readable_pages *pages, uint64_t va, size_t byte_count);
+/* hs_readable_pages_at for bytes that lie in no page that was asked for last. */
+const void *hs_readable_pages_at_slow(struct hs_readable_pages *pages, uint64_t va,
+                                      size_t byte_count);
 
 /* Copies the bytes at `va`. `pages` is a struct hs_readable_pages. False: not all can be read. */
 bool hs_readable_pages_copy(void *pages, uint64_t va, void *ret_bytes, size_t byte_count);
 
 /* --- hot -------------------------------------------------------------------------------------- */
+
+/* Where the bytes at `va` can be read, which is at their address. NULL: nowhere. */
+static inline const void *hs_readable_pages_at(struct hs_readable_pages *pages, uint64_t va,
+                                               size_t byte_count)
+{
+    uint64_t page = va / HS_READABLE_PAGE_BYTES, page_off = va % HS_READABLE_PAGE_BYTES;
+    bool is_last = (page == pages->last_page[0] || page == pages->last_page[1]) && page != 0 &&
+                   byte_count - 1 < HS_READABLE_PAGE_BYTES - page_off;
+    return hs_likely(is_last) ? (const void *)(uintptr_t)va
+                              : hs_readable_pages_at_slow(pages, va, byte_count);
+}
 
 /* To be called after the program has unmapped memory, or has forbidden that it is read. */
 static inline void hs_readable_note_closed(void)
