@@ -20,13 +20,14 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct image {
+    struct hs_script_memory memory; /* first: look() gets its address */
     uint8_t *bytes;
     size_t count;
 };
 
-static const uint8_t *read_at(void *ctx, uint64_t va, uint32_t bytes)
+static const void *look(struct hs_script_memory *memory, uint64_t va, uint32_t bytes)
 {
-    const struct image *image = ctx;
+    const struct image *image = (const struct image *)memory;
     if (va < BASE_VA || va - BASE_VA > image->count || image->count - (va - BASE_VA) < bytes) {
         return NULL;
     }
@@ -40,8 +41,10 @@ static const uint8_t *read_at(void *ctx, uint64_t va, uint32_t bytes)
     return copy;
 }
 
-static void check_text(const char *text, uint32_t bytes, uint32_t room)
+static void check_text(struct hs_script_text described, uint32_t room)
 {
+    const char *text = described.text;
+    uint32_t bytes = described.bytes;
     if (bytes >= room || text[bytes] != '\0' || strlen(text) != bytes) {
         abort();
     }
@@ -55,22 +58,44 @@ static void check_text(const char *text, uint32_t bytes, uint32_t room)
     }
 }
 
-static void check_walk(const struct hs_python_memory *memory, const struct hs_python_types *types,
+static void check_walk(struct hs_script_memory *memory, const struct hs_python_types *types,
                        const struct hs_python_walk *walk)
 {
     static struct hs_python_description words;
-    if (walk->count > HS_PYTHON_FRAMES_MAX || walk->cut_idx > walk->count) {
+    static struct hs_script_reads reads, others;
+    const struct hs_python_roots roots = { types, &words };
+    if (walk->count > HS_PYTHON_FRAMES_MAX || walk->cut_idx > walk->count ||
+        walk->changed_count != walk->count) {
         abort();
     }
+    memory->reads = &reads;
+    memory->others = &others;
     for (uint32_t i = 0; i < walk->count; i++) {
         const struct hs_python_frame *frame = &walk->frames[i];
+        const struct hs_script_place place = hs_python_place(frame);
+        struct hs_script_frame described = { .line = 0 };
         if (frame->group >= walk->group_count || (i > 0 && frame->group < frame[-1].group)) {
             abort();
         }
-        if (frame->code_va != 0 && hs_python_frame_describe(memory, types, frame, &words)) {
-            check_text(words.function, words.function_bytes, sizeof(words.function));
-            check_text(words.file, words.file_bytes, sizeof(words.file));
+        hs_script_reads_begin(&reads);
+        hs_script_reads_begin(&others);
+        if (frame->code_va != 0 && hs_python_describe(&roots, memory, &place, &described)) {
+            if (described.function.text) {
+                check_text(described.function, sizeof(words.function));
+            }
+            check_text(described.file, sizeof(words.file));
         }
+    }
+}
+
+/* A second walk finds the same frames, and none that has changed. */
+static void check_again(struct hs_script_memory *memory, const struct hs_python_types *types,
+                        struct hs_python_walk *walk)
+{
+    uint32_t count = walk->count;
+    if (hs_python_frames_walk(memory, types, BASE_VA, THREAD_ID, walk) != HS_PYTHON_FOUND ||
+        walk->count != count || walk->changed_count != (walk->cut_idx ? count : 0)) {
+        abort();
     }
 }
 
@@ -81,8 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0 || size - 1 > MEMORY_MAX) {
         return 0;
     }
-    struct image image = { bytes, size - 1 };
-    const struct hs_python_memory memory = { .at = read_at, .ctx = &image };
+    struct image image = { { .look = look }, bytes, size - 1 };
     struct hs_python_types types = { .code_type_va = CODE_TYPE, .unicode_type_va = STRING_TYPE };
     uint32_t minor = HS_PYTHON_MINOR_FIRST + data[0] % 6U;
     memcpy(bytes, data + 1, image.count);
@@ -90,8 +114,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!hs_python_layout_make(minor, has_offsets ? bytes : NULL, &types.layout)) {
         return 0;
     }
-    if (hs_python_frames_walk(&memory, &types, BASE_VA, THREAD_ID, &walk) == HS_PYTHON_FOUND) {
-        check_walk(&memory, &types, &walk);
+    walk.count = 0;
+    if (hs_python_frames_walk(&image.memory, &types, BASE_VA, THREAD_ID, &walk) ==
+        HS_PYTHON_FOUND) {
+        check_walk(&image.memory, &types, &walk);
+        image.memory.reads = NULL;
+        check_again(&image.memory, &types, &walk);
     }
     return 0;
 }

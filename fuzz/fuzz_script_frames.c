@@ -21,6 +21,8 @@ struct image {
     const uint8_t *data;
     size_t bytes;
     uint32_t frame_count, entry_end;
+    hs_script_describe_fn *describe;
+    const void *roots;
     uint32_t sum;
 };
 
@@ -40,16 +42,43 @@ static void read_text(struct image *image, struct hs_script_text text, uint32_t 
     }
 }
 
-static bool add(void *ctx, const struct hs_script_frame *frame)
+/* What is listed is what the image has there. */
+static void check_reads(const struct hs_script_reads *reads, const struct image *image)
 {
+    check(reads->count <= HS_SCRIPT_READS_MAX);
+    for (uint32_t i = 0; i < reads->count; i++) {
+        const struct hs_script_read *read = &reads->list[i];
+        uint64_t word;
+        check(read->va % 8 == 0 && read->va >= IMAGE_VA && read->mask != 0 &&
+              read->va - IMAGE_VA + 8 <= image->bytes);
+        memcpy(&word, image->data + (read->va - IMAGE_VA), sizeof(word));
+        check(word == read->value);
+    }
+}
+
+static enum hs_script_added add(void *ctx, const struct hs_script_place *place)
+{
+    static struct hs_script_reads reads, others;
     struct image *image = ctx;
+    struct hs_script_frame frame = { .line = 0 };
     if (image->frame_count == HS_SCRIPT_FRAMES_MAX) {
-        return false;
+        return HS_SCRIPT_NO_ROOM;
+    }
+    struct image described = *image;
+    described.memory.reads = &reads;
+    described.memory.others = &others;
+    hs_script_reads_begin(&reads);
+    hs_script_reads_begin(&others);
+    bool is_known = image->describe(image->roots, &described.memory, place, &frame);
+    check_reads(&reads, image);
+    check_reads(&others, image);
+    if (!is_known || !frame.function.text) {
+        return is_known ? HS_SCRIPT_SKIPPED : HS_SCRIPT_WRONG;
     }
     image->frame_count++;
-    read_text(image, frame->function, HS_SCRIPT_NAME_BYTES - 1);
-    read_text(image, frame->file, 4095);
-    return true;
+    read_text(image, frame.function, HS_SCRIPT_NAME_BYTES - 1);
+    read_text(image, frame.file, 4095);
+    return HS_SCRIPT_ADDED;
 }
 
 static void end_entry(void *ctx, uint32_t frame_count)
@@ -77,12 +106,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     struct hs_ruby ruby = { .symbols_va = second_va };
     switch (data[0] % 4) {
     case 0:
-        hs_perl_read(&perl, first_va, &image.memory, &sink);
+        image.describe = hs_perl_describe;
+        image.roots = &perl;
+        hs_perl_read(first_va, &image.memory, &sink);
         break;
     case 1:
+        image.describe = hs_php_describe;
         hs_php_read(&php, &image.memory, &sink);
         break;
     case 2:
+        image.describe = hs_ruby_describe;
+        image.roots = &ruby;
         hs_ruby_read(&ruby, first_va, &image.memory, &sink);
         break;
     default:

@@ -17,6 +17,8 @@ struct script_image {
     uint8_t bytes[IMAGE_BYTES];
     uint32_t used_bytes;
     char report[4096];
+    hs_script_describe_fn *describe;
+    const void *roots;
     uint32_t frame_limit; /* the sink has room for so many; 0: any number */
     uint32_t frame_count;
 };
@@ -59,18 +61,26 @@ static inline void image_text(struct script_image *image, uint64_t va, const cha
     memcpy(image->bytes + (va - IMAGE_VA), text, strlen(text));
 }
 
-static inline bool image_add(void *ctx, const struct hs_script_frame *frame)
+/* Describes each place. */
+static inline enum hs_script_added image_add(void *ctx, const struct hs_script_place *place)
 {
     struct script_image *image = ctx;
+    struct hs_script_frame frame = { .line = 0 };
     size_t used = strlen(image->report);
     if (image->frame_limit != 0 && image->frame_count == image->frame_limit) {
-        return false;
+        return HS_SCRIPT_NO_ROOM;
+    }
+    if (!image->describe(image->roots, &image->memory, place, &frame)) {
+        return HS_SCRIPT_WRONG;
+    }
+    if (!frame.function.text) {
+        return HS_SCRIPT_SKIPPED;
     }
     image->frame_count++;
     snprintf(image->report + used, sizeof(image->report) - used, "%.*s %.*s:%u\n",
-             (int)frame->function.bytes, frame->function.text, (int)frame->file.bytes,
-             frame->file.text ? frame->file.text : "", frame->line);
-    return true;
+             (int)frame.function.bytes, frame.function.text, (int)frame.file.bytes,
+             frame.file.text ? frame.file.text : "", frame.line);
+    return HS_SCRIPT_ADDED;
 }
 
 static inline void image_end_entry(void *ctx, uint32_t frame_count)
@@ -80,8 +90,11 @@ static inline void image_end_entry(void *ctx, uint32_t frame_count)
     snprintf(image->report + used, sizeof(image->report) - used, "-- %u\n", frame_count);
 }
 
-static inline struct hs_script_sink image_sink(struct script_image *image)
+static inline struct hs_script_sink image_sink(struct script_image *image,
+                                               hs_script_describe_fn *describe, const void *roots)
 {
+    image->describe = describe;
+    image->roots = roots;
     image->report[0] = '\0';
     image->frame_count = 0;
     return (struct hs_script_sink){ .add = image_add, .end_entry = image_end_entry, .ctx = image };

@@ -92,8 +92,8 @@ static uint64_t interpreter(struct script_image *image, uint64_t cop_va, uint64_
 
 static enum hs_script_end read_frames(struct script_image *image, uint64_t interp_va)
 {
-    const struct hs_script_sink sink = image_sink(image);
-    return hs_perl_read(&perl, interp_va, &image->memory, &sink);
+    const struct hs_script_sink sink = image_sink(image, hs_perl_describe, &perl);
+    return hs_perl_read(interp_va, &image->memory, &sink);
 }
 
 static void test_subs_and_evals(void **state)

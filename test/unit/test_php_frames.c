@@ -79,7 +79,7 @@ static void init(struct php *php)
 
 static enum hs_script_end read_frames(struct php *php, uint64_t frame_va)
 {
-    const struct hs_script_sink sink = image_sink(&php->image);
+    const struct hs_script_sink sink = image_sink(&php->image, hs_php_describe, &php->roots);
     image_word(&php->image, php->roots.globals_va + 488, frame_va);
     return hs_php_read(&php->roots, &php->image.memory, &sink);
 }

@@ -105,7 +105,7 @@ static uint64_t push(struct ruby *ruby, uint64_t iseq_va, uint32_t position, uin
 
 static enum hs_script_end read_frames(struct ruby *ruby)
 {
-    const struct hs_script_sink sink = image_sink(&ruby->image);
+    const struct hs_script_sink sink = image_sink(&ruby->image, hs_ruby_describe, &ruby->roots);
     return hs_ruby_read(&ruby->roots, ruby->ec_va, &ruby->image.memory, &sink);
 }
 

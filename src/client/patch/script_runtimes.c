@@ -60,6 +60,7 @@ static bool is_perl(const struct object *object, struct hs_script_runtime *runti
     }
     const struct hs_perl_identity identity = { *revision, *version, *interp_bytes };
     runtime->language = HS_LANGUAGE_PERL;
+    runtime->describe = hs_perl_describe;
     runtime->perl.roots.nextstate_va = symbol(object, "Perl_pp_nextstate");
     runtime->perl.roots.dbstate_va = symbol(object, "Perl_pp_dbstate");
     runtime->perl.roots.null_va = symbol(object, "Perl_pp_null");
@@ -77,6 +78,7 @@ static bool is_perl(const struct object *object, struct hs_script_runtime *runti
 static bool is_php(const struct object *object, struct hs_script_runtime *runtime)
 {
     runtime->language = HS_LANGUAGE_PHP;
+    runtime->describe = hs_php_describe;
     runtime->php.globals_va = symbol(object, "executor_globals");
     runtime->php.registry_va = symbol(object, "module_registry");
     add_loop(object, "execute_ex", 0, runtime);
@@ -112,6 +114,7 @@ static bool is_ruby(const struct object *object, struct hs_script_runtime *runti
     hs_readable_pages_forget(&pages);
     hs_script_memory_init(&memory, &pages);
     runtime->language = HS_LANGUAGE_RUBY;
+    runtime->describe = hs_ruby_describe;
     runtime->ruby.roots.symbols_va = hs_ruby_find_symbols(id2str_va, &memory);
     runtime->ruby.context_off =
         (const char *)object->tls + context_off - (const char *)__builtin_thread_pointer();
@@ -204,7 +207,7 @@ static enum hs_script_end read_perl(const struct hs_script_runtime *runtime,
     uint64_t interp_va = hs_script_read(memory, runtime->perl.key_va, 4, &key)
                              ? (uint64_t)(uintptr_t)runtime->perl.get_specific((unsigned)key)
                              : 0;
-    return interp_va ? hs_perl_read(&runtime->perl.roots, interp_va, memory, sink) : HS_SCRIPT_NONE;
+    return interp_va ? hs_perl_read(interp_va, memory, sink) : HS_SCRIPT_NONE;
 }
 
 enum hs_script_end hs_script_runtime_read(const struct hs_script_runtime *runtime,

@@ -38,6 +38,7 @@ struct hs_script_runtime {
     } loops[HS_SCRIPT_LOOPS];
     const void *dynamic; /* of its object */
     uint64_t bias_va;
+    hs_script_describe_fn *describe; /* describes its places */
     union {
         struct {
             struct hs_perl roots;
@@ -79,4 +80,17 @@ enum hs_script_end hs_script_runtime_read(const struct hs_script_runtime *runtim
 static inline bool hs_script_runtimes_is_any(void)
 {
     return hs_load_relaxed(&hs_script_runtimes.is_any);
+}
+
+/* What the interpreter's describe() gets as roots. */
+static inline const void *hs_script_runtime_roots(const struct hs_script_runtime *runtime)
+{
+    switch (runtime->language) {
+    case HS_LANGUAGE_PERL:
+        return &runtime->perl.roots;
+    case HS_LANGUAGE_PHP:
+        return &runtime->php;
+    default:
+        return &runtime->ruby.roots;
+    }
 }

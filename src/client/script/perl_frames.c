@@ -71,17 +71,15 @@
 #define STACKINFO_MAX 1024U
 
 struct reader {
-    const struct hs_perl *perl;
-    struct hs_script_memory *memory;
-    const struct hs_script_sink *sink;
+    struct hs_script_walk walk;
     uint64_t compiling_va;
     uint64_t cop_va;      /* the statement that the next frame runs */
-    uint32_t frame_count; /* reported */
     uint32_t catch_count; /* of the frames up to the latest eval of this entry; 0: none */
     uint32_t step_count;
-    bool is_after_fake_eval; /* the latest entry began inside an eval of call_sv()'s */
-    bool is_full;
 };
+
+/* Kinds of places. The statement of one with KIND_COMPILING is PL_compiling. */
+enum { KIND_SUB, KIND_EVAL, KIND_REQUIRE, KIND_MAIN, KIND_COMPILING };
 
 bool hs_perl_is_known(const struct hs_perl_identity *identity)
 {
@@ -92,112 +90,137 @@ bool hs_perl_is_known(const struct hs_perl_identity *identity)
 /* --- names ------------------------------------------------------------------------------------ */
 
 /* A text that ends with NUL, within a page or two. */
-static struct hs_script_text c_string(struct reader *r, uint64_t va)
+static struct hs_script_text c_string(struct hs_script_memory *memory, uint64_t va)
 {
-    struct hs_script_text none = { NULL, 0 };
     for (uint32_t bytes = FILE_BYTES; va != 0 && bytes >= 16; bytes /= 2) {
-        const char *text = hs_script_at(r->memory, va, bytes);
+        const char *text = hs_script_peek(memory, va, bytes);
         if (text) {
             uint32_t length = (uint32_t)strnlen(text, bytes);
-            return (struct hs_script_text){ text, length };
+            /* With the NUL, so that it is known to end there. */
+            hs_script_at(memory, va, length < bytes ? length + 1 : length);
+            return (struct hs_script_text){ text, length, va };
         }
     }
-    return none;
+    return (struct hs_script_text){ .text = NULL };
 }
 
-static struct hs_script_text hek(struct reader *r, uint64_t va)
+static struct hs_script_text hek(struct hs_script_memory *memory, uint64_t va)
 {
-    uint32_t bytes = va ? hs_script_half(r->memory, va + HEK_LEN) : 0;
+    uint32_t bytes = va ? hs_script_half(memory, va + HEK_LEN) : 0;
     bytes = bytes < PART_BYTES ? bytes : PART_BYTES;
-    const char *text = bytes ? hs_script_at(r->memory, va + HEK_KEY, bytes) : NULL;
-    return (struct hs_script_text){ text, text ? bytes : 0 };
+    const char *text = bytes ? hs_script_at(memory, va + HEK_KEY, bytes) : NULL;
+    return (struct hs_script_text){ .text = text, .bytes = text ? bytes : 0 };
 }
 
-static uint32_t type_of(struct reader *r, uint64_t sv_va)
+static uint32_t type_of(struct hs_script_memory *memory, uint64_t sv_va)
 {
-    return hs_script_half(r->memory, sv_va + SV_FLAGS) & SV_TYPE_MASK;
+    return hs_script_half(memory, sv_va + SV_FLAGS) & SV_TYPE_MASK;
 }
 
 /* The name of a package. */
-static struct hs_script_text package(struct reader *r, uint64_t hv_va)
+static struct hs_script_text package(struct hs_script_memory *memory, uint64_t hv_va)
 {
-    uint64_t any_va = hs_script_word(r->memory, hv_va + SV_ANY);
-    if (type_of(r, hv_va) != SV_TYPE_HV ||
-        !(hs_script_half(r->memory, hv_va + SV_FLAGS) & SV_OOK)) {
+    uint64_t any_va = hs_script_word(memory, hv_va + SV_ANY);
+    if (type_of(memory, hv_va) != SV_TYPE_HV ||
+        !(hs_script_half(memory, hv_va + SV_FLAGS) & SV_OOK)) {
         return HS_SCRIPT_LITERAL("__ANON__");
     }
-    uint64_t name_va = hs_script_word(r->memory, any_va + HV_NAME);
-    if (hs_script_half(r->memory, any_va + HV_NAME_COUNT) != 0) {
-        name_va = hs_script_word(r->memory, name_va); /* the first of several */
+    uint64_t name_va = hs_script_word(memory, any_va + HV_NAME);
+    if (hs_script_half(memory, any_va + HV_NAME_COUNT) != 0) {
+        name_va = hs_script_word(memory, name_va); /* the first of several */
     }
-    return hek(r, name_va);
+    return hek(memory, name_va);
 }
 
 /* The name of a sub: PACKAGE::NAME. False: it is no sub. */
-static bool name_sub(struct reader *r, uint64_t cv_va, char *name, uint32_t *bytes)
+static bool name_sub(struct hs_script_memory *memory, uint64_t cv_va, char *name, uint32_t *bytes)
 {
-    uint32_t type = type_of(r, cv_va);
-    uint64_t body_va = hs_script_word(r->memory, cv_va + SV_ANY);
+    uint32_t type = type_of(memory, cv_va);
+    uint64_t body_va = hs_script_word(memory, cv_va + SV_ANY);
     if ((type != SV_TYPE_CV && type != SV_TYPE_FM) || body_va == 0) {
         return false;
     }
-    uint64_t gv_va = hs_script_word(r->memory, body_va + CV_GV);
-    uint64_t stash_va = hs_script_word(r->memory, body_va + CV_STASH);
+    uint64_t gv_va = hs_script_word(memory, body_va + CV_GV);
+    uint64_t stash_va = hs_script_word(memory, body_va + CV_STASH);
     struct hs_script_text own;
-    if (hs_script_half(r->memory, body_va + CV_FLAGS) & CV_FLAG_NAMED) {
-        own = hek(r, gv_va);
-    } else if (gv_va != 0 && type_of(r, gv_va) == SV_TYPE_GV) {
-        uint64_t gp_va = hs_script_word(r->memory, gv_va + SV_U);
-        uint64_t egv_va = gp_va ? hs_script_word(r->memory, gp_va + GP_EGV) : 0;
-        gv_va = egv_va && type_of(r, egv_va) == SV_TYPE_GV ? egv_va : gv_va;
-        body_va = hs_script_word(r->memory, gv_va + SV_ANY);
-        own = hek(r, hs_script_word(r->memory, body_va + GV_NAME));
-        stash_va = hs_script_word(r->memory, body_va + GV_STASH);
+    if (hs_script_half(memory, body_va + CV_FLAGS) & CV_FLAG_NAMED) {
+        own = hek(memory, gv_va);
+    } else if (gv_va != 0 && type_of(memory, gv_va) == SV_TYPE_GV) {
+        uint64_t gp_va = hs_script_word(memory, gv_va + SV_U);
+        uint64_t egv_va = gp_va ? hs_script_word(memory, gp_va + GP_EGV) : 0;
+        gv_va = egv_va && type_of(memory, egv_va) == SV_TYPE_GV ? egv_va : gv_va;
+        body_va = hs_script_word(memory, gv_va + SV_ANY);
+        own = hek(memory, hs_script_word(memory, body_va + GV_NAME));
+        stash_va = hs_script_word(memory, body_va + GV_STASH);
     } else {
         own = HS_SCRIPT_LITERAL("(unknown)");
         stash_va = 0;
     }
     if (stash_va != 0) {
-        hs_script_append(name, bytes, package(r, stash_va));
+        hs_script_append(name, bytes, package(memory, stash_va));
         hs_script_append(name, bytes, HS_SCRIPT_LITERAL("::"));
     }
     hs_script_append(name, bytes, own);
     return true;
 }
 
-/* --- frames ----------------------------------------------------------------------------------- */
+/* --- places ----------------------------------------------------------------------------------- */
 
 /* Is this a statement? Only then is the layout the one that we know. */
-static bool is_statement(struct reader *r, uint64_t cop_va)
+static bool is_statement(const struct hs_perl *perl, struct hs_script_memory *memory,
+                         uint64_t cop_va, uint64_t compiling_va)
 {
-    uint64_t ppaddr_va = hs_script_word(r->memory, cop_va + COP_PPADDR);
-    uint64_t targ = hs_script_word(r->memory, cop_va + COP_TARG);
-    if (cop_va == r->compiling_va) {
-        return true;
-    }
+    uint64_t ppaddr_va = hs_script_word(memory, cop_va + COP_PPADDR);
+    uint64_t targ = hs_script_word(memory, cop_va + COP_TARG);
     if (ppaddr_va == 0) { /* a copy of PL_compiling, while constants are folded */
-        uint64_t file_va = hs_script_word(r->memory, cop_va + COP_FILE);
-        return file_va != 0 && file_va == hs_script_word(r->memory, r->compiling_va + COP_FILE);
+        uint64_t file_va = hs_script_word(memory, cop_va + COP_FILE);
+        return file_va != 0 && file_va == hs_script_word(memory, compiling_va + COP_FILE);
     }
-    return ppaddr_va == r->perl->nextstate_va || ppaddr_va == r->perl->dbstate_va ||
+    return ppaddr_va == perl->nextstate_va || ppaddr_va == perl->dbstate_va ||
            /* the first statement of code in a regular expression */
-           (ppaddr_va == r->perl->null_va && (targ == OP_NEXTSTATE || targ == OP_DBSTATE));
+           (ppaddr_va == perl->null_va && (targ == OP_NEXTSTATE || targ == OP_DBSTATE));
 }
 
-/* Reports a frame that runs the statement r->cop_va. */
-static bool report(struct reader *r, struct hs_script_text function)
+bool hs_perl_describe(const void *roots, struct hs_script_memory *memory,
+                      const struct hs_script_place *place, struct hs_script_frame *ret_frame)
 {
-    if (!is_statement(r, r->cop_va)) {
+    static const struct hs_script_text names[] = {
+        [KIND_EVAL] = HS_SCRIPT_TEXT("(eval)"),
+        [KIND_REQUIRE] = HS_SCRIPT_TEXT("(require)"),
+        [KIND_MAIN] = HS_SCRIPT_TEXT("(main program)"),
+    };
+    uint32_t kind = place->kind % KIND_COMPILING, bytes = 0;
+    if (place->kind < KIND_COMPILING &&
+        !is_statement(roots, memory, place->at_va, place->root_va)) {
         return false;
     }
-    const struct hs_script_frame frame = {
-        .function = function,
-        .file = c_string(r, hs_script_word(r->memory, r->cop_va + COP_FILE)),
-        .line = hs_script_half(r->memory, r->cop_va + COP_LINE),
-    };
-    r->is_full = !r->sink->add(r->sink->ctx, &frame);
-    r->frame_count += !r->is_full;
+    ret_frame->function = names[kind];
+    if (kind == KIND_SUB) {
+        if (!name_sub(memory, place->code_va, ret_frame->name, &bytes)) {
+            return false;
+        }
+        ret_frame->function = (struct hs_script_text){ .text = ret_frame->name, .bytes = bytes };
+    }
+    uint64_t file_va = hs_script_word(memory, place->at_va + COP_FILE);
+    hs_script_change_list(memory);
+    ret_frame->file = c_string(memory, file_va);
+    hs_script_change_list(memory);
+    ret_frame->line = hs_script_half(memory, place->at_va + COP_LINE);
     return true;
+}
+
+/* --- frames ----------------------------------------------------------------------------------- */
+
+/* Reports a frame that runs the statement r->cop_va. */
+static bool report(struct reader *r, uint64_t cv_va, uint32_t kind)
+{
+    const struct hs_script_place place = {
+        .code_va = cv_va,
+        .at_va = r->cop_va,
+        .kind = kind + (r->cop_va == r->compiling_va ? KIND_COMPILING : 0),
+        .root_va = r->compiling_va,
+    };
+    return hs_script_report(&r->walk, &place);
 }
 
 /* An entry ends: C code has called what was reported last. If that call catches no exceptions
@@ -205,40 +228,37 @@ static bool report(struct reader *r, struct hs_script_text function)
 static void end_entry(struct reader *r, bool is_catching)
 {
     if (r->catch_count != 0 && !is_catching) {
-        r->sink->end_entry(r->sink->ctx, r->catch_count);
+        r->walk.sink->end_entry(r->walk.sink->ctx, r->catch_count);
     }
     r->catch_count = 0;
-    r->sink->end_entry(r->sink->ctx, r->frame_count);
+    hs_script_end_entry(&r->walk);
 }
 
 static bool on_sub(struct reader *r, uint64_t cx_va)
 {
-    char name[HS_SCRIPT_NAME_BYTES];
-    uint32_t bytes = 0;
-    return name_sub(r, hs_script_word(r->memory, cx_va + CX_CV), name, &bytes) &&
-           report(r, (struct hs_script_text){ name, bytes });
+    return report(r, hs_script_word(r->walk.memory, cx_va + CX_CV), KIND_SUB);
 }
 
 static bool on_eval(struct reader *r, uint64_t cx_va)
 {
     uint64_t op_bits = 0;
-    hs_script_read(r->memory, cx_va + CX_OP_TYPE, 2, &op_bits);
+    hs_script_read(r->walk.memory, cx_va + CX_OP_TYPE, 2, &op_bits);
     bool is_require = op_bits >> OP_TYPE_SHIFT == OP_TYPE_REQUIRE;
-    return report(r, is_require ? HS_SCRIPT_LITERAL("(require)") : HS_SCRIPT_LITERAL("(eval)"));
+    return report(r, 0, is_require ? KIND_REQUIRE : KIND_EVAL);
 }
 
 /* Does C code call what runs in the context below this one, and catch its exceptions? */
 static bool is_fake_eval(struct reader *r, uint64_t cx_va)
 {
-    uint32_t type = hs_script_byte(r->memory, cx_va + CX_TYPE);
+    uint32_t type = hs_script_byte(r->walk.memory, cx_va + CX_TYPE);
     return (type & CX_TYPE_MASK) == CX_EVAL && type & CX_EVAL_BLOCK &&
-           hs_script_word(r->memory, cx_va + CX_RETOP) == 0;
+           hs_script_word(r->walk.memory, cx_va + CX_RETOP) == 0;
 }
 
 /* False: it is not what we know. */
 static bool on_context(struct reader *r, uint64_t cx_va, bool has_outer)
 {
-    uint32_t type = hs_script_byte(r->memory, cx_va + CX_TYPE);
+    uint32_t type = hs_script_byte(r->walk.memory, cx_va + CX_TYPE);
     uint32_t kind = type & CX_TYPE_MASK;
     bool is_sub = kind == CX_SUB || kind == CX_FORMAT;
     if (kind == CX_NULL) {
@@ -247,36 +267,36 @@ static bool on_context(struct reader *r, uint64_t cx_va, bool has_outer)
     if ((!is_sub && kind != CX_EVAL) || (kind == CX_SUB && type & CX_SUB_RE_FAKE)) {
         return true;
     }
-    bool is_called_by_c = hs_script_word(r->memory, cx_va + CX_RETOP) == 0;
+    bool is_called_by_c = hs_script_word(r->walk.memory, cx_va + CX_RETOP) == 0;
     bool is_fake = is_fake_eval(r, cx_va);
     if (!(is_sub ? on_sub(r, cx_va) : on_eval(r, cx_va))) {
         return false;
     }
     if (kind == CX_EVAL && !is_fake && !is_called_by_c) {
-        r->catch_count = r->frame_count;
+        r->catch_count = r->walk.frame_count;
     }
     if (is_called_by_c && !is_fake) {
         end_entry(r, has_outer && is_fake_eval(r, cx_va - CX_BYTES));
     }
-    r->cop_va = hs_script_word(r->memory, cx_va + CX_OLDCOP);
+    r->cop_va = hs_script_word(r->walk.memory, cx_va + CX_OLDCOP);
     return true;
 }
 
 /* Walks the contexts of a stackinfo. False: they are not what we know. */
 static bool on_stackinfo(struct reader *r, uint64_t si_va)
 {
-    uint64_t cxstack_va = hs_script_word(r->memory, si_va + SI_CXSTACK);
+    uint64_t cxstack_va = hs_script_word(r->walk.memory, si_va + SI_CXSTACK);
     uint64_t last = 0;
-    if (!hs_script_read(r->memory, si_va + SI_CXIX, 4, &last)) {
+    if (!hs_script_read(r->walk.memory, si_va + SI_CXIX, 4, &last)) {
         return false;
     }
     uint64_t count = (uint32_t)((uint32_t)last + 1); /* -1: there is none */
-    if (count > CX_COUNT_MAX || (count != 0 && !hs_script_at(r->memory, cxstack_va, 1))) {
+    if (count > CX_COUNT_MAX || (count != 0 && !hs_script_at(r->walk.memory, cxstack_va, 1))) {
         return false;
     }
-    for (uint64_t i = count; i > 0 && !r->is_full; i--) {
+    for (uint64_t i = count; i > 0 && !r->walk.is_full; i--) {
         if (++r->step_count > HS_SCRIPT_STEPS_MAX) {
-            r->is_full = true;
+            r->walk.is_full = true;
         } else if (!on_context(r, cxstack_va + (i - 1) * CX_BYTES, i > 1)) {
             return false;
         }
@@ -284,29 +304,28 @@ static bool on_stackinfo(struct reader *r, uint64_t si_va)
     return true;
 }
 
-enum hs_script_end hs_perl_read(const struct hs_perl *perl, uint64_t interp_va,
-                                struct hs_script_memory *memory, const struct hs_script_sink *sink)
+enum hs_script_end hs_perl_read(uint64_t interp_va, struct hs_script_memory *memory,
+                                const struct hs_script_sink *sink)
 {
-    struct reader r = {
-        .perl = perl, .memory = memory, .sink = sink, .compiling_va = interp_va + INTERP_COMPILING
-    };
+    struct reader r = { .walk = { .memory = memory, .sink = sink },
+                        .compiling_va = interp_va + INTERP_COMPILING };
     r.cop_va = hs_script_word(memory, interp_va + INTERP_CURCOP);
     uint64_t si_va = hs_script_word(memory, interp_va + INTERP_STACKINFO);
     if (r.cop_va == 0 || si_va == 0) {
         return HS_SCRIPT_NONE; /* it has not begun, or has ended */
     }
-    for (uint32_t i = 0; si_va != 0 && i < STACKINFO_MAX && !r.is_full; i++) {
+    for (uint32_t i = 0; si_va != 0 && i < STACKINFO_MAX && !r.walk.is_full; i++) {
         if (!on_stackinfo(&r, si_va)) {
             return HS_SCRIPT_UNKNOWN;
         }
         si_va = hs_script_word(memory, si_va + SI_PREV);
     }
-    if (!r.is_full && !report(&r, HS_SCRIPT_LITERAL("(main program)"))) {
+    if (!r.walk.is_full && !report(&r, 0, KIND_MAIN)) {
         return HS_SCRIPT_UNKNOWN;
     }
-    if (r.is_full) {
+    if (r.walk.is_full) {
         return HS_SCRIPT_CUT;
     }
-    sink->end_entry(sink->ctx, r.frame_count);
+    hs_script_end_entry(&r.walk);
     return HS_SCRIPT_WHOLE;
 }

@@ -32,5 +32,8 @@ struct hs_perl_identity {
 bool hs_perl_is_known(const struct hs_perl_identity *identity);
 
 /* Reports the frames of the thread whose interpreter (PERL_GET_CONTEXT) is at `interp_va`. */
-enum hs_script_end hs_perl_read(const struct hs_perl *perl, uint64_t interp_va,
-                                struct hs_script_memory *memory, const struct hs_script_sink *sink);
+enum hs_script_end hs_perl_read(uint64_t interp_va, struct hs_script_memory *memory,
+                                const struct hs_script_sink *sink);
+
+/* Describes one of them; `roots` is a struct hs_perl. */
+hs_script_describe_fn hs_perl_describe;

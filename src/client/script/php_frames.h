@@ -24,3 +24,6 @@ struct hs_php {
 /* Reports the frames of the thread that runs the script. Only a thread with a run loop may ask. */
 enum hs_script_end hs_php_read(const struct hs_php *php, struct hs_script_memory *memory,
                                const struct hs_script_sink *sink);
+
+/* Describes one of them. */
+hs_script_describe_fn hs_php_describe;

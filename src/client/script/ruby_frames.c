@@ -65,13 +65,8 @@
 #define FILE_BYTES       3072U
 #define NAME_BYTES       200U
 
-struct reader {
-    const struct hs_ruby *ruby;
-    struct hs_script_memory *memory;
-    const struct hs_script_sink *sink;
-    uint32_t frame_count;
-    bool is_full;
-};
+/* Kinds of places. */
+enum { KIND_SCRIPT, KIND_C };
 
 bool hs_ruby_is_known(const char version[4])
 {
@@ -80,38 +75,37 @@ bool hs_ruby_is_known(const char version[4])
 
 /* --- objects ---------------------------------------------------------------------------------- */
 
-static uint64_t flags_of(struct reader *r, uint64_t object_va)
+static uint64_t flags_of(struct hs_script_memory *memory, uint64_t object_va)
 {
-    return object_va % 8 == 0 ? hs_script_word(r->memory, object_va) : 0;
+    return object_va % 8 == 0 ? hs_script_word(memory, object_va) : 0;
 }
 
 /* False: it is no string. */
-static bool string(struct reader *r, uint64_t va, uint32_t limit_bytes,
+static bool string(struct hs_script_memory *memory, uint64_t va, uint32_t limit_bytes,
                    struct hs_script_text *ret_text)
 {
-    uint64_t flags = flags_of(r, va);
+    uint64_t flags = flags_of(memory, va);
     bool is_embedded = !(flags & STRING_NOEMBED);
-    uint64_t bytes = is_embedded ? flags >> STRING_SHIFT & 31 : hs_script_word(r->memory, va + 16);
-    uint64_t text_va = is_embedded ? va + 16 : hs_script_word(r->memory, va + 24);
+    uint64_t bytes = is_embedded ? flags >> STRING_SHIFT & 31 : hs_script_word(memory, va + 16);
+    uint64_t text_va = is_embedded ? va + 16 : hs_script_word(memory, va + 24);
     uint32_t kept = bytes < limit_bytes ? (uint32_t)bytes : limit_bytes;
-    const char *text = hs_script_at(r->memory, text_va, kept);
+    const char *text = hs_script_at(memory, text_va, kept);
     if ((flags & TYPE_MASK) != TYPE_STRING || !text) {
         return false;
     }
-    *ret_text = (struct hs_script_text){ text, kept };
+    *ret_text = (struct hs_script_text){ .text = text, .bytes = kept };
     return true;
 }
 
 /* An element of an array; 0: there is none. */
-static uint64_t element(struct reader *r, uint64_t va, uint64_t i)
+static uint64_t element(struct hs_script_memory *memory, uint64_t va, uint64_t i)
 {
-    uint64_t flags = flags_of(r, va);
+    uint64_t flags = flags_of(memory, va);
     bool is_embedded = flags & ARRAY_EMBED;
-    uint64_t count = is_embedded ? flags >> ARRAY_SHIFT & 3 : hs_script_word(r->memory, va + 16);
-    uint64_t data_va = is_embedded ? va + 16 : hs_script_word(r->memory, va + 32);
-    return (flags & TYPE_MASK) == TYPE_ARRAY && i < count
-               ? hs_script_word(r->memory, data_va + i * 8)
-               : 0;
+    uint64_t count = is_embedded ? flags >> ARRAY_SHIFT & 3 : hs_script_word(memory, va + 16);
+    uint64_t data_va = is_embedded ? va + 16 : hs_script_word(memory, va + 32);
+    return (flags & TYPE_MASK) == TYPE_ARRAY && i < count ? hs_script_word(memory, data_va + i * 8)
+                                                          : 0;
 }
 
 /* --- names of methods written in C ------------------------------------------------------------ */
@@ -148,121 +142,135 @@ uint64_t hs_ruby_find_symbols(uint64_t id2str_va, struct hs_script_memory *memor
 }
 
 /* The text of an ID. False: it has none. */
-static bool id_text(struct reader *r, uint64_t id, struct hs_script_text *ret_text)
+static bool id_text(const struct hs_ruby *ruby, struct hs_script_memory *memory, uint64_t id,
+                    struct hs_script_text *ret_text)
 {
     uint64_t number = id > ID_LAST_OPERATOR ? id >> 4 : id;
-    uint64_t ids_va = hs_script_word(r->memory, r->ruby->symbols_va + SYMBOLS_IDS);
-    if (number == 0 || number > hs_script_half(r->memory, r->ruby->symbols_va)) {
+    uint64_t ids_va = hs_script_word(memory, ruby->symbols_va + SYMBOLS_IDS);
+    if (number == 0 || number > hs_script_half(memory, ruby->symbols_va)) {
         return false;
     }
-    uint64_t unit_va = element(r, ids_va, number / ID_UNIT);
-    return string(r, element(r, unit_va, number % ID_UNIT * 2), NAME_BYTES, ret_text);
+    uint64_t unit_va = element(memory, ids_va, number / ID_UNIT);
+    return string(memory, element(memory, unit_va, number % ID_UNIT * 2), NAME_BYTES, ret_text);
 }
 
-/* The method that a C frame runs; 0: none. */
-static uint64_t method_of(struct reader *r, uint64_t ep_va)
+/* The method that a C frame runs: what its environment has, or leads to; 0: none. */
+static uint64_t method_of(struct hs_script_memory *memory, uint64_t method_va)
 {
-    uint64_t method_va = hs_script_word(r->memory, ep_va - 16);
-    if (method_va != 0 && (flags_of(r, method_va) & IMEMO_MASK) == IMEMO_SVAR) {
-        method_va = hs_script_word(r->memory, method_va + 8);
+    if (method_va != 0 && (flags_of(memory, method_va) & IMEMO_MASK) == IMEMO_SVAR) {
+        method_va = hs_script_word(memory, method_va + 8);
     }
-    return method_va != 0 && (flags_of(r, method_va) & IMEMO_MASK) == IMEMO_METHOD ? method_va : 0;
+    return method_va != 0 && (flags_of(memory, method_va) & IMEMO_MASK) == IMEMO_METHOD ? method_va
+                                                                                        : 0;
 }
 
-static void on_c_frame(struct reader *r, uint64_t ep_va, uint64_t flags)
-{
-    struct hs_script_frame frame = { .line = 0 };
-    uint64_t method_va = r->ruby->symbols_va && flags & FLAG_LOCAL ? method_of(r, ep_va) : 0;
-    uint64_t def_va = method_va ? hs_script_word(r->memory, method_va + METHOD_DEF) : 0;
-    if (def_va != 0 && (hs_script_byte(r->memory, def_va) & DEF_TYPE_MASK) == DEF_TYPE_CFUNC &&
-        id_text(r, hs_script_word(r->memory, def_va + DEF_ORIGINAL_ID), &frame.function)) {
-        r->is_full = !r->sink->add(r->sink->ctx, &frame);
-        r->frame_count += !r->is_full;
-    }
-}
-
-/* --- frames of the script --------------------------------------------------------------------- */
+/* --- lines ------------------------------------------------------------------------------------ */
 
 /* The entry of a position, counted from 0, in a table of several. */
-static uint32_t entry_at(struct reader *r, uint64_t index_va, uint32_t position)
+static uint32_t entry_at(struct hs_script_memory *memory, uint64_t index_va, uint32_t position)
 {
     if (position < IMMEDIATE_COUNT) {
-        uint64_t word = hs_script_word(r->memory, index_va + position / IMMEDIATE_WORD * 8);
+        uint64_t word = hs_script_word(memory, index_va + position / IMMEDIATE_WORD * 8);
         return (uint32_t)(word >> position % IMMEDIATE_WORD * 7 & 127) - 1;
     }
     position -= IMMEDIATE_COUNT;
     uint64_t block_va = index_va + BLOCKS + position / BLOCK_POSITIONS * BLOCK_BYTES;
     uint32_t part = position % BLOCK_POSITIONS / 64;
-    uint32_t rank = hs_script_half(r->memory, block_va);
-    uint64_t part_ranks = hs_script_word(r->memory, block_va + 8);
-    uint64_t bits = hs_script_word(r->memory, block_va + 16 + part * 8);
+    uint32_t rank = hs_script_half(memory, block_va);
+    uint64_t part_ranks = hs_script_word(memory, block_va + 8);
+    uint64_t bits = hs_script_word(memory, block_va + 16 + part * 8);
     rank += part != 0 ? (uint32_t)(part_ranks >> (part - 1) * 9) & 511 : 0;
     return rank + (uint32_t)__builtin_popcountll(bits << (63 - position % 64)) - 1;
 }
 
 /* The line of a position in the code; 0: unknown. */
-static uint32_t line_at(struct reader *r, uint64_t body_va, uint32_t position)
+static uint32_t line_at(struct hs_script_memory *memory, uint64_t body_va, uint32_t position)
 {
-    uint32_t count = hs_script_half(r->memory, body_va + BODY_INFO_COUNT);
-    uint64_t info_va = hs_script_word(r->memory, body_va + BODY_INFO);
+    uint32_t count = hs_script_half(memory, body_va + BODY_INFO_COUNT);
+    uint64_t info_va = hs_script_word(memory, body_va + BODY_INFO);
     uint32_t i = 0;
     if (count > 1) {
-        i = entry_at(r, hs_script_word(r->memory, body_va + BODY_INFO_INDEX), position);
+        i = entry_at(memory, hs_script_word(memory, body_va + BODY_INFO_INDEX), position);
     }
-    return i < count ? hs_script_half(r->memory, info_va + (uint64_t)i * INFO_BYTES) : 0;
+    return i < count ? hs_script_half(memory, info_va + (uint64_t)i * INFO_BYTES) : 0;
 }
 
-/* Reports a frame of the script. False: it is not what we know. */
-static bool on_script_frame(struct reader *r, uint64_t frame_va, uint64_t iseq_va)
+/* --- places ----------------------------------------------------------------------------------- */
+
+static void describe_c(const struct hs_ruby *ruby, struct hs_script_memory *memory,
+                       uint64_t method_va, struct hs_script_frame *frame)
 {
-    struct hs_script_frame frame = { .line = 0 };
-    uint64_t body_va = hs_script_word(r->memory, iseq_va + ISEQ_BODY);
-    uint64_t code_va = hs_script_word(r->memory, body_va + BODY_CODE);
-    uint64_t pc_va = hs_script_word(r->memory, frame_va + FRAME_PC);
-    uint64_t path_va = hs_script_word(r->memory, body_va + BODY_PATH);
-    uint64_t first_line = hs_script_word(r->memory, body_va + BODY_FIRST_LINE);
-    if ((flags_of(r, iseq_va) & IMEMO_MASK) != IMEMO_ISEQ || (first_line & 1) == 0) {
+    method_va = method_of(memory, method_va);
+    uint64_t def_va = method_va ? hs_script_word(memory, method_va + METHOD_DEF) : 0;
+    if (def_va != 0 && (hs_script_byte(memory, def_va) & DEF_TYPE_MASK) == DEF_TYPE_CFUNC) {
+        id_text(ruby, memory, hs_script_word(memory, def_va + DEF_ORIGINAL_ID), &frame->function);
+    }
+}
+
+bool hs_ruby_describe(const void *roots, struct hs_script_memory *memory,
+                      const struct hs_script_place *place, struct hs_script_frame *ret_frame)
+{
+    if (place->kind == KIND_C) {
+        describe_c(roots, memory, place->code_va, ret_frame);
+        return true;
+    }
+    uint64_t body_va = hs_script_word(memory, place->code_va + ISEQ_BODY);
+    uint64_t code_va = hs_script_word(memory, body_va + BODY_CODE);
+    uint64_t path_va = hs_script_word(memory, body_va + BODY_PATH);
+    uint64_t first_line = hs_script_word(memory, body_va + BODY_FIRST_LINE);
+    if ((flags_of(memory, place->code_va) & IMEMO_MASK) != IMEMO_ISEQ || (first_line & 1) == 0) {
         return false;
     }
-    if ((flags_of(r, path_va) & TYPE_MASK) == TYPE_ARRAY) {
-        path_va = element(r, path_va, 0);
+    if ((flags_of(memory, path_va) & TYPE_MASK) == TYPE_ARRAY) {
+        path_va = element(memory, path_va, 0);
     }
-    if (!string(r, path_va, FILE_BYTES, &frame.file) ||
-        !string(r, hs_script_word(r->memory, body_va + BODY_LABEL), NAME_BYTES, &frame.function)) {
+    hs_script_change_list(memory);
+    bool has_file = string(memory, path_va, FILE_BYTES, &ret_frame->file);
+    ret_frame->file.va = path_va;
+    hs_script_change_list(memory);
+    if (!has_file || !string(memory, hs_script_word(memory, body_va + BODY_LABEL), NAME_BYTES,
+                             &ret_frame->function)) {
         return false;
     }
-    frame.first_line = (uint32_t)(first_line >> 1);
-    frame.line = frame.first_line;
-    if (pc_va != 0) {
-        uint64_t position = (pc_va - code_va) / 8;
-        if (position > hs_script_half(r->memory, body_va + BODY_WORDS)) {
+    ret_frame->first_line = (uint32_t)(first_line >> 1);
+    ret_frame->line = ret_frame->first_line;
+    if (place->at_va != 0) {
+        uint64_t position = (place->at_va - code_va) / 8;
+        if (position > hs_script_half(memory, body_va + BODY_WORDS)) {
             return false;
         }
-        frame.line = line_at(r, body_va, (uint32_t)(position ? position - 1 : 0));
+        ret_frame->line = line_at(memory, body_va, (uint32_t)(position ? position - 1 : 0));
     }
-    r->is_full = !r->sink->add(r->sink->ctx, &frame);
-    r->frame_count += !r->is_full;
     return true;
 }
 
+/* --- frames ----------------------------------------------------------------------------------- */
+
 /* False: it is not what we know. */
-static bool on_frame(struct reader *r, uint64_t frame_va)
+static bool on_frame(struct hs_script_walk *w, const struct hs_ruby *ruby, uint64_t frame_va)
 {
-    uint64_t iseq_va = hs_script_word(r->memory, frame_va + FRAME_ISEQ);
-    uint64_t ep_va = hs_script_word(r->memory, frame_va + FRAME_EP);
+    uint64_t iseq_va = hs_script_word(w->memory, frame_va + FRAME_ISEQ);
+    uint64_t ep_va = hs_script_word(w->memory, frame_va + FRAME_EP);
     uint64_t flags = 0;
-    if (!hs_script_read(r->memory, ep_va, 8, &flags)) {
+    if (!hs_script_read(w->memory, ep_va, 8, &flags)) {
         return false;
     }
     if (flags & FLAG_CFRAME) {
-        on_c_frame(r, ep_va, flags);
-        return true;
+        uint64_t method_va =
+            ruby->symbols_va && flags & FLAG_LOCAL ? hs_script_word(w->memory, ep_va - 16) : 0;
+        const struct hs_script_place place = { .code_va = method_va, .kind = KIND_C };
+        return method_va == 0 || hs_script_report(w, &place);
     }
-    if (iseq_va != 0 && !on_script_frame(r, frame_va, iseq_va)) {
+    const struct hs_script_place place = {
+        .code_va = iseq_va,
+        .at_va = hs_script_word(w->memory, frame_va + FRAME_PC),
+        .kind = KIND_SCRIPT,
+    };
+    if (iseq_va != 0 && !hs_script_report(w, &place)) {
         return false;
     }
-    if (flags & FLAG_FINISH && !r->is_full) {
-        r->sink->end_entry(r->sink->ctx, r->frame_count);
+    if (flags & FLAG_FINISH && !w->is_full) {
+        hs_script_end_entry(w);
     }
     return true;
 }
@@ -270,7 +278,7 @@ static bool on_frame(struct reader *r, uint64_t frame_va)
 enum hs_script_end hs_ruby_read(const struct hs_ruby *ruby, uint64_t ec_va,
                                 struct hs_script_memory *memory, const struct hs_script_sink *sink)
 {
-    struct reader r = { .ruby = ruby, .memory = memory, .sink = sink };
+    struct hs_script_walk w = { .memory = memory, .sink = sink };
     uint64_t stack_va = hs_script_word(memory, ec_va + EC_STACK);
     uint64_t words = hs_script_word(memory, ec_va + EC_STACK_WORDS);
     uint64_t frame_va = hs_script_word(memory, ec_va + EC_FRAME);
@@ -284,8 +292,8 @@ enum hs_script_end hs_ruby_read(const struct hs_ruby *ruby, uint64_t ec_va,
         hs_script_word(memory, thread_va + THREAD_EC) != ec_va) {
         return HS_SCRIPT_UNKNOWN;
     }
-    for (uint32_t i = 0; frame_va < end_va && i < HS_SCRIPT_STEPS_MAX && !r.is_full; i++) {
-        if (!on_frame(&r, frame_va)) {
+    for (uint32_t i = 0; frame_va < end_va && i < HS_SCRIPT_STEPS_MAX && !w.is_full; i++) {
+        if (!on_frame(&w, ruby, frame_va)) {
             return HS_SCRIPT_UNKNOWN;
         }
         frame_va += FRAME_BYTES;

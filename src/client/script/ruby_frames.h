@@ -35,3 +35,7 @@ uint64_t hs_ruby_find_symbols(uint64_t id2str_va, struct hs_script_memory *memor
 /* Reports the frames of the thread whose execution context (ruby_current_ec) is at `ec_va`. */
 enum hs_script_end hs_ruby_read(const struct hs_ruby *ruby, uint64_t ec_va,
                                 struct hs_script_memory *memory, const struct hs_script_sink *sink);
+
+/* Describes one of them; `roots` is a struct hs_ruby. A method written in C without a name is not
+ * shown. */
+hs_script_describe_fn hs_ruby_describe;

@@ -22,6 +22,7 @@
 #include "unwind/replay.h"
 #include "unwind/walk.h"
 
+struct hs_combined_cache;
 struct hs_python_cache;
 struct hs_script_cache;
 struct hs_vm_replay;
@@ -109,6 +110,8 @@ struct hs_thread {
     uint32_t alloc_number;                 /* of its latest recorded block of malloc's */
     const struct hs_record_v1 *last_birth; /* the record of that block; NULL: there is none */
     uint64_t last_left_bytes;              /* tls->left_bytes right after it */
+    /* thread/combined_stack.c's; NULL: no interpreter was found yet */
+    struct hs_combined_cache *combined_cache;
     /* thread/python_stack.c's; NULL: none of its samples had frames of Python */
     struct hs_python_cache *python_cache;
     struct hs_java_walk java_walk;

@@ -12,9 +12,9 @@
 #include "client/tables/modules.h"
 #include "client/tables/region.h"
 #include "client/tables/stacks.h"
+#include "client/thread/combined_stack.h"
 #include "client/thread/java_frames.h"
 #include "client/thread/js_frames.h"
-#include "client/thread/python_stack.h"
 #include "rt/sys.h"
 #include "unwind/unwind.h"
 #include "unwind/vm_replay.h"
@@ -129,8 +129,7 @@ void hs_call_stack_clear(void)
         hs_js_frames_forget(thread);
         hs_readable_pages_forget(&thread->pages);
     }
-    hs_python_stack_clear();
-    hs_script_stack_clear();
+    hs_combined_clear();
 }
 
 void hs_call_stack_flush(void)

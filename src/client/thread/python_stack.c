@@ -19,38 +19,19 @@
 #define STACK_FRAMES_MAX   512U
 #define STACK_FRAMES_INNER 383U
 
-#define STACK_ENTRIES      1024U
-#define FRAME_ENTRIES      2048U
-
 /* What a thread that runs Python has. */
 struct hs_python_cache {
-    struct hs_combined_entry stacks[STACK_ENTRIES];
-    struct hs_combined_entry frames[FRAME_ENTRIES];
     struct hs_python_walk walk;
-    uint32_t frame_ids[HS_PYTHON_FRAMES_MAX]; /* of the walk's frames */
+    const struct hs_python_interpreter *python; /* whose frames these are */
+    uint32_t frame_ids[HS_PYTHON_FRAMES_MAX];   /* of the walk's frames */
+    uint32_t others[HS_PYTHON_FRAMES_MAX];      /* the next one outwards at another place */
+    uint64_t hashes[HS_PYTHON_FRAMES_MAX + 1];  /* of the frames from each one on */
+    uint32_t known_count;                       /* frames that these arrays have; 0: none */
+    uint32_t region_number;                     /* for which they are */
     uint32_t ids[STACK_FRAMES_MAX];
     uint32_t count; /* of ids */
     struct hs_python_description words;
 };
-
-/* The number of regions so far: what was found for another one is not used. */
-static uint32_t region_number;
-
-void hs_python_stack_clear(void)
-{
-    hs_add_relaxed(&region_number, 1);
-}
-
-/* --- reading memory --------------------------------------------------------------------------- */
-
-/* Implements hs_python_memory.at: this process's own memory. */
-static const uint8_t *memory_at(void *ctx, uint64_t va, uint32_t bytes)
-{
-    (void)ctx;
-    return hs_readable_pages_at(&hs_tls.self->pages, va, bytes);
-}
-
-static const struct hs_python_memory own_memory = { .at = memory_at };
 
 /* --- the thread's state ----------------------------------------------------------------------- */
 
@@ -80,37 +61,68 @@ static struct hs_python_cache *cache_of(struct hs_thread *thread)
     return thread->python_cache;
 }
 
-static struct hs_combined_entry *entry_of(struct hs_combined_entry *entries, uint32_t count,
-                                          uint64_t key)
+/* --- the walk's frames ------------------------------------------------------------------------ */
+
+/* Is the frame at the same place as the next one inwards? Functions that call themselves are. */
+static bool is_as_before(const struct hs_python_walk *walk, uint32_t i)
 {
-    return &entries[key % count];
+    const struct hs_python_frame *frame = &walk->frames[i];
+    return frame->code_va == frame[-1].code_va && frame->at_va == frame[-1].at_va;
 }
 
-/* The id of a frame of Python; HS_ID_NONE: it cannot be described, or there is no room. */
-static uint32_t frame_id(struct hs_python_cache *cache, const struct hs_python_types *types,
-                         const struct hs_python_frame *frame)
+static uint32_t find_frame(struct hs_place_cache *places, const struct hs_place_reader *reader,
+                           const struct hs_python_frame *frame)
 {
-    uint64_t key = (frame->hash ^ hs_load_relaxed(&region_number)) | 1;
-    struct hs_combined_entry *entry = entry_of(cache->frames, FRAME_ENTRIES, key >> 1);
-    struct hs_python_description *words = &cache->words;
-    if (hs_likely(entry->key == key)) {
-        return entry->id;
+    const struct hs_script_place place = hs_python_place(frame);
+    return frame->code_va != 0 ? hs_place_cache_find(places, reader, &place) : HS_PLACE_NOTHING;
+}
+
+/* The number of innermost frames that must be looked for. The others are as they were at the last
+ * sample, and so are the places that they are at. */
+static uint32_t count_changed(const struct hs_python_cache *cache, struct hs_place_cache *places,
+                              const struct hs_place_reader *reader)
+{
+    const struct hs_python_walk *walk = &cache->walk;
+    if (cache->known_count != walk->count || cache->region_number != hs_combined_region_number()) {
+        return walk->count;
     }
-    if (!hs_python_frame_describe(&own_memory, types, frame, words)) {
-        return HS_ID_NONE;
+    for (uint32_t i = walk->changed_count; i < walk->count; i = cache->others[i]) {
+        if (find_frame(places, reader, &walk->frames[i]) != cache->frame_ids[i]) {
+            return walk->count;
+        }
     }
-    const struct hs_code_name_v2 name = {
-        .function_off = hs_code_text_intern(words->function, words->function_bytes),
-        .file_off = hs_code_text_intern(words->file, words->file_bytes),
-        .line = words->line,
-        .first_line = words->first_line,
-        .language = HS_LANGUAGE_PYTHON,
-    };
-    uint32_t id = hs_code_frame_intern(&name);
-    if (id != HS_ID_NONE) {
-        hs_combined_keep(entry, key, id);
+    return walk->changed_count;
+}
+
+/* Finds the ids of the walk's frames, and a hash of them and of their groups. HS_PLACE_WRONG: one
+ * of them cannot be described. HS_ID_NONE: there is no room. Else 0. */
+static uint32_t find_frames(struct hs_python_cache *cache, struct hs_place_cache *places,
+                            const struct hs_python_types *types, uint64_t *ret_hash)
+{
+    const struct hs_python_roots roots = { types, &cache->words };
+    const struct hs_place_reader reader = { .describe = hs_python_describe,
+                                            .roots = &roots,
+                                            .language = HS_LANGUAGE_PYTHON };
+    const struct hs_python_walk *walk = &cache->walk;
+    uint32_t i = count_changed(cache, places, &reader);
+    cache->known_count = 0;
+    cache->hashes[walk->count] = HS_LANGUAGE_PYTHON;
+    while (i-- > 0) {
+        bool is_next = i + 1 < walk->count && is_as_before(walk, i + 1);
+        uint32_t id =
+            is_next ? cache->frame_ids[i + 1] : find_frame(places, &reader, &walk->frames[i]);
+        if (id == HS_PLACE_WRONG || id == HS_ID_NONE) {
+            return id;
+        }
+        cache->frame_ids[i] = id;
+        cache->others[i] = is_next ? cache->others[i + 1] : i + 1;
+        cache->hashes[i] =
+            hs_hash_step(cache->hashes[i + 1], (uint64_t)walk->frames[i].group << 32 | id);
     }
-    return id;
+    cache->known_count = walk->count;
+    cache->region_number = hs_combined_region_number();
+    *ret_hash = hs_hash_step(cache->hashes[0], walk->cut_idx);
+    return 0;
 }
 
 /* --- putting a stack together ----------------------------------------------------------------- */
@@ -151,7 +163,7 @@ static uint32_t put_groups(struct hs_python_cache *cache, uint32_t at, uint32_t 
         if (walk->cut_idx != 0 && at == walk->cut_idx) {
             put(cache, hs_combined_cut_marker());
         }
-        if (walk->frames[at].code_va != 0) {
+        if (cache->frame_ids[at] != HS_PLACE_NOTHING) {
             put(cache, cache->frame_ids[at]);
         }
     }
@@ -229,16 +241,8 @@ static bool combine(struct hs_python_cache *cache, const struct hs_python_interp
 static HS_COLD uint32_t make(struct hs_python_cache *cache,
                              const struct hs_python_interpreter *python, uint32_t native_id)
 {
-    const struct hs_python_walk *walk = &cache->walk;
     uint32_t count;
     const uint32_t *ids = hs_combined_frames(native_id, &count);
-    for (uint32_t i = 0; i < walk->count; i++) {
-        const struct hs_python_frame *frame = &walk->frames[i];
-        cache->frame_ids[i] = frame->code_va ? frame_id(cache, &python->types, frame) : 0;
-        if (cache->frame_ids[i] == HS_ID_NONE) {
-            return native_id;
-        }
-    }
     if (!ids || !combine(cache, python, ids, count)) {
         return native_id;
     }
@@ -247,77 +251,66 @@ static HS_COLD uint32_t make(struct hs_python_cache *cache,
 
 /* --- samples ---------------------------------------------------------------------------------- */
 
-/* So many walks that find nothing usable are taken for a layout that is not as expected. */
-#define FAILURES_MAX 64U
+static struct hs_layout_trial trial;
 
 /* What the user is told. */
-static uint32_t failure_count, success_count;
-
 static HS_COLD void note_state(void)
 {
     const struct hs_python_interpreters *all = &hs_python_interpreters;
-    bool is_refused =
-        hs_load_relaxed(&success_count) == 0 && hs_load_relaxed(&failure_count) > FAILURES_MAX;
     uint32_t version = 3U << 24 | (uint32_t)all->list[0].types.layout.minor << 16;
-    hs_region_note_python(is_refused ? HS_PYTHON_STATE_REFUSED : HS_PYTHON_STATE_READ, version);
+    hs_region_note_python(
+        hs_layout_is_refused(&trial) ? HS_PYTHON_STATE_REFUSED : HS_PYTHON_STATE_READ, version);
 }
 
-static void count_result(bool is_useful)
+static uint32_t add_one(struct hs_python_cache *cache, struct hs_combined_cache *combined,
+                        const struct hs_python_interpreter *python, uint32_t native_id)
 {
-    uint32_t *count = is_useful ? &success_count : &failure_count;
-    uint32_t before = hs_load_relaxed(count);
-    if (hs_unlikely(before <= FAILURES_MAX)) {
-        hs_store_relaxed(count, before + 1);
-        note_state();
-    }
-}
-
-static bool is_refused(void)
-{
-    return hs_load_relaxed(&failure_count) > FAILURES_MAX && hs_load_relaxed(&success_count) == 0;
-}
-
-static uint32_t add_one(struct hs_python_cache *cache, const struct hs_python_interpreter *python,
-                        uint32_t native_id)
-{
-    uint64_t thread_id = (uint64_t)pthread_self();
+    uint64_t thread_id = (uint64_t)pthread_self(), hash = 0;
     uint64_t state_va = find_state(python, thread_id);
     if (state_va == 0) {
         return native_id;
     }
+    struct hs_script_memory memory;
+    hs_script_memory_init(&memory, combined->places.pages);
+    if (hs_unlikely(cache->python != python)) {
+        cache->python = python;
+        cache->known_count = 0;
+    }
     enum hs_python_result result =
-        hs_python_frames_walk(&own_memory, &python->types, state_va, thread_id, &cache->walk);
+        hs_python_frames_walk(&memory, &python->types, state_va, thread_id, &cache->walk);
     if (result == HS_PYTHON_IDLE) {
         return native_id;
     }
-    count_result(result == HS_PYTHON_FOUND);
-    if (result != HS_PYTHON_FOUND) {
+    uint32_t error = result == HS_PYTHON_FOUND
+                         ? find_frames(cache, &combined->places, &python->types, &hash)
+                         : HS_PLACE_WRONG;
+    if (hs_unlikely(hs_layout_count(&trial, error != HS_PLACE_WRONG))) {
+        note_state();
+    }
+    if (error != 0) {
         return native_id;
     }
-    uint64_t key =
-        hs_hash_step(cache->walk.hash, (uint64_t)native_id << 32 | hs_load_relaxed(&region_number));
-    key = hs_mix64(key) | 1;
-    struct hs_combined_entry *entry = entry_of(cache->stacks, STACK_ENTRIES, key >> 1);
+    uint64_t key = hs_combined_key(native_id, hash);
+    struct hs_combined_entry *entry = hs_combined_entry_of(combined, key);
     if (hs_likely(entry->key == key)) {
         return entry->id;
     }
     uint32_t id = make(cache, python, native_id);
-    if (id != HS_ID_NONE) {
-        hs_combined_keep(entry, key, id);
-    }
+    hs_combined_keep(entry, key, id);
     return id;
 }
 
-__attribute__((noinline)) uint32_t hs_python_stack_add(struct hs_thread *thread, uint32_t native_id)
+__attribute__((noinline)) uint32_t hs_python_stack_add(struct hs_thread *thread,
+                                                       struct hs_combined_cache *combined,
+                                                       uint32_t native_id)
 {
     struct hs_python_cache *cache = cache_of(thread);
     uint32_t id = native_id;
-    if (!cache || is_refused() || !hs_python_interpreters_enter()) {
+    if (!cache || hs_layout_is_refused(&trial) || !hs_python_interpreters_enter()) {
         return native_id;
     }
-    hs_readable_pages_begin(&thread->pages);
     for (uint32_t i = 0; i < hs_python_interpreters.known && id != HS_ID_NONE; i++) {
-        id = add_one(cache, &hs_python_interpreters.list[i], id);
+        id = add_one(cache, combined, &hs_python_interpreters.list[i], id);
     }
     hs_python_interpreters_leave();
     return id;

@@ -14,9 +14,7 @@
 
 /* The longest stack; of a longer one the outermost frames are left out. */
 #define STACK_FRAMES_MAX 512U
-#define STACK_ENTRIES    1024U
 #define LOOP_ENTRIES     512U
-#define FRAME_ENTRIES    1024U
 
 /* What is known of a native stack: its run loops. */
 struct loop_entry {
@@ -27,28 +25,19 @@ struct loop_entry {
 
 /* What a thread has whose stacks have had run loops. */
 struct hs_script_cache {
-    struct hs_combined_entry stacks[STACK_ENTRIES];
     struct loop_entry loops[LOOP_ENTRIES];
-    struct hs_combined_entry frames[FRAME_ENTRIES];
     /* The frames that were read last, innermost first, and for each group of them the index of the
      * first frame behind it. */
     uint32_t frame_ids[HS_SCRIPT_FRAMES_MAX];
     uint32_t group_ends[HS_SCRIPT_FRAMES_MAX];
     uint32_t frame_count, group_count;
-    uint32_t language;
+    struct hs_place_cache *places;
+    struct hs_place_reader reader;
     bool is_cut;                    /* the script's stack is deeper */
     bool is_full;                   /* a table of the region */
     uint32_t ids[STACK_FRAMES_MAX]; /* the stack that is put together */
     uint32_t count;
 };
-
-/* The number of regions so far: what was found for another one is not used. */
-static uint32_t region_number;
-
-void hs_script_stack_clear(void)
-{
-    hs_add_relaxed(&region_number, 1);
-}
 
 static struct hs_script_cache *cache_of(struct hs_thread *thread)
 {
@@ -60,79 +49,23 @@ static struct hs_script_cache *cache_of(struct hs_thread *thread)
 
 /* --- frames ----------------------------------------------------------------------------------- */
 
-static uint32_t intern_text(struct hs_script_text text, uint32_t limit_bytes)
-{
-    text = hs_script_clip(text, limit_bytes - 1);
-    return text.text ? hs_code_text_intern(text.text, text.bytes) : 0;
-}
-
-static uint64_t hash_bytes(uint64_t hash, const char *text, uint32_t bytes)
-{
-    uint64_t word = 0;
-    for (; bytes >= 8; bytes -= 8, text += 8) {
-        memcpy(&word, text, 8);
-        hash = hs_hash_step(hash, word);
-    }
-    word = 0;
-    for (uint32_t i = 0; i < bytes; i++) {
-        word = word << 8 | (uint8_t)text[i];
-    }
-    return hs_hash_step(hash, word);
-}
-
-/* Tells a frame by its function's name, its place, and where its file's name is and how it ends:
- * another name at the same address, of the same length and end, and for the same function and
- * lines, is not expected. */
-static uint64_t key_of_frame(const struct hs_script_cache *cache,
-                             const struct hs_script_frame *frame)
-{
-    const struct hs_script_text *file = &frame->file;
-    uint32_t end_bytes = file->bytes < 16 ? file->bytes : 16;
-    uint64_t hash = (uint64_t)frame->line << 32 | frame->first_line;
-    hash = hs_hash_step(hash, (uint64_t)file->bytes << 32 | frame->function.bytes);
-    hash = hs_hash_step(hash, (uint64_t)(uintptr_t)file->text);
-    hash = hs_hash_step(hash, (uint64_t)hs_load_relaxed(&region_number) << 8 | cache->language);
-    if (frame->function.text) {
-        hash = hash_bytes(hash, frame->function.text, frame->function.bytes);
-    }
-    if (file->text) {
-        hash = hash_bytes(hash, file->text + file->bytes - end_bytes, end_bytes);
-    }
-    return hs_mix64(hash) | 1;
-}
-
-static HS_COLD uint32_t intern_frame(const struct hs_script_cache *cache,
-                                     const struct hs_script_frame *frame)
-{
-    const struct hs_code_name_v2 name = {
-        .function_off = intern_text(frame->function, HS_CODE_FUNCTION_BYTES),
-        .file_off = intern_text(frame->file, HS_CODE_FILE_BYTES),
-        .line = frame->line,
-        .first_line = frame->first_line,
-        .language = cache->language,
-    };
-    return hs_code_frame_intern(&name);
-}
-
 /* Implements hs_script_sink.add. */
-static bool add_frame(void *ctx, const struct hs_script_frame *frame)
+static enum hs_script_added add_frame(void *ctx, const struct hs_script_place *place)
 {
     struct hs_script_cache *cache = ctx;
     if (cache->frame_count == HS_SCRIPT_FRAMES_MAX) {
-        return false;
+        return HS_SCRIPT_NO_ROOM;
     }
-    uint64_t key = key_of_frame(cache, frame);
-    struct hs_combined_entry *entry = &cache->frames[(key >> 1) % FRAME_ENTRIES];
-    uint32_t id = entry->id;
-    if (hs_unlikely(entry->key != key)) {
-        id = intern_frame(cache, frame);
-        if (id != HS_ID_NONE) {
-            hs_combined_keep(entry, key, id);
-        }
+    uint32_t id = hs_place_cache_find(cache->places, &cache->reader, place);
+    if (id == HS_PLACE_NOTHING) {
+        return HS_SCRIPT_SKIPPED;
+    }
+    if (id == HS_PLACE_WRONG) {
+        return HS_SCRIPT_WRONG;
     }
     cache->is_full |= id == HS_ID_NONE;
     cache->frame_ids[cache->frame_count++] = id;
-    return id != HS_ID_NONE;
+    return id != HS_ID_NONE ? HS_SCRIPT_ADDED : HS_SCRIPT_NO_ROOM;
 }
 
 /* Implements hs_script_sink.end_entry. */
@@ -144,51 +77,39 @@ static void end_group(void *ctx, uint32_t frame_count)
     }
 }
 
-/* So many stacks that are not as expected are taken for a layout that is not the one we know. */
-#define FAILURES_MAX 64U
+static struct hs_layout_trial trials[HS_LANGUAGE_N];
 
-/* By language. A number of failures above FAILURES_MAX stays. */
-static struct {
-    uint32_t failures, successes;
-} ends[HS_LANGUAGE_N];
-
-static bool is_refused(uint32_t language)
+static HS_COLD void note_state(uint32_t language)
 {
-    return hs_load_relaxed(&ends[language].failures) > FAILURES_MAX &&
-           hs_load_relaxed(&ends[language].successes) == 0;
-}
-
-static void note_end(uint32_t language, enum hs_script_end end)
-{
-    bool is_success = end == HS_SCRIPT_WHOLE || end == HS_SCRIPT_CUT;
-    uint32_t *count = is_success ? &ends[language].successes : &ends[language].failures;
-    uint32_t before = hs_load_relaxed(count);
-    if (end != HS_SCRIPT_NONE && hs_unlikely(before <= FAILURES_MAX)) {
-        hs_store_relaxed(count, before + 1);
-        hs_code_names_note_state(language, is_refused(language) ? HS_SCRIPT_STATE_REFUSED
-                                                                : HS_SCRIPT_STATE_READ);
-    }
+    hs_code_names_note_state(language, hs_layout_is_refused(&trials[language])
+                                           ? HS_SCRIPT_STATE_REFUSED
+                                           : HS_SCRIPT_STATE_READ);
 }
 
 /* Reads the frames of the thread. False: there are none that can be used. */
 static bool read_frames(struct hs_script_cache *cache, const struct hs_script_runtime *runtime,
-                        struct hs_readable_pages *pages)
+                        struct hs_place_cache *places)
 {
     const struct hs_script_sink sink = { .add = add_frame, .end_entry = end_group, .ctx = cache };
-    cache->frame_count = cache->group_count = 0;
-    cache->language = runtime->language;
-    cache->is_full = false;
     struct hs_script_memory memory;
-    hs_script_memory_init(&memory, pages);
-    hs_readable_pages_begin(pages);
+    cache->frame_count = cache->group_count = 0;
+    cache->is_full = false;
+    cache->places = places;
+    cache->reader = (struct hs_place_reader){ .describe = runtime->describe,
+                                              .roots = hs_script_runtime_roots(runtime),
+                                              .language = runtime->language };
+    hs_script_memory_init(&memory, places->pages);
     enum hs_script_end end = hs_script_runtime_read(runtime, &memory, &sink);
+    bool is_known = end == HS_SCRIPT_WHOLE || end == HS_SCRIPT_CUT;
     cache->is_cut = end == HS_SCRIPT_CUT;
     if (cache->is_cut && cache->frame_count > 0) {
         cache->frame_ids[cache->frame_count - 1] = hs_combined_cut_marker();
     }
-    note_end(runtime->language, end);
-    return (end == HS_SCRIPT_WHOLE || end == HS_SCRIPT_CUT) && !cache->is_full &&
-           cache->frame_count > 0;
+    if (end != HS_SCRIPT_NONE &&
+        hs_unlikely(hs_layout_count(&trials[runtime->language], is_known))) {
+        note_state(runtime->language);
+    }
+    return is_known && !cache->is_full && cache->frame_count > 0;
 }
 
 /* --- run loops -------------------------------------------------------------------------------- */
@@ -223,7 +144,7 @@ static const struct loop_entry *loops_of(struct hs_script_cache *cache, uint32_t
 {
     /* An interpreter that is found later may be in stacks that are known already. */
     uint64_t key = (uint64_t)native_id << 32 | (uint64_t)runtime_count << 24 |
-                   (hs_load_relaxed(&region_number) & 0xffffff);
+                   (hs_combined_region_number() & 0xffffff);
     struct loop_entry *entry = &cache->loops[native_id % LOOP_ENTRIES];
     if (hs_unlikely(entry->key != key)) {
         entry->key = 0;
@@ -287,39 +208,39 @@ static HS_COLD uint32_t make(struct hs_script_cache *cache, const struct loop_en
     return hs_combined_intern(native_id, cache->ids, cache->count);
 }
 
-static uint64_t key_of(const struct hs_script_cache *cache, uint32_t native_id)
+static uint64_t hash_frames(const struct hs_script_cache *cache)
 {
-    uint64_t hash = (uint64_t)native_id << 32 | hs_load_relaxed(&region_number);
+    uint64_t hash = cache->reader.language;
     for (uint32_t i = 0; i < cache->frame_count; i++) {
         hash = hs_hash_step(hash, cache->frame_ids[i]);
     }
     for (uint32_t i = 0; i < cache->group_count; i++) {
         hash = hs_hash_step(hash, cache->group_ends[i]);
     }
-    return hs_mix64(hash) | 1;
+    return hash;
 }
 
 /* The id of the stack with the frames of one of the runtimes. */
-static uint32_t add_runtime(struct hs_thread *thread, uint32_t native_id, uint32_t runtime_count)
+static uint32_t add_runtime(struct hs_thread *thread, struct hs_combined_cache *combined,
+                            uint32_t native_id, uint32_t runtime_count)
 {
     struct hs_script_cache *cache = cache_of(thread);
     if (!cache || native_id == HS_ID_NONE) {
         return native_id;
     }
     const struct loop_entry *loops = loops_of(cache, native_id, runtime_count);
-    if (loops->count == 0 || is_refused(hs_script_runtimes.list[loops->runtime].language) ||
-        !read_frames(cache, &hs_script_runtimes.list[loops->runtime], &thread->pages)) {
+    if (loops->count == 0 ||
+        hs_layout_is_refused(&trials[hs_script_runtimes.list[loops->runtime].language]) ||
+        !read_frames(cache, &hs_script_runtimes.list[loops->runtime], &combined->places)) {
         return native_id;
     }
-    uint64_t key = key_of(cache, native_id);
-    struct hs_combined_entry *entry = &cache->stacks[(key >> 1) % STACK_ENTRIES];
+    uint64_t key = hs_combined_key(native_id, hash_frames(cache));
+    struct hs_combined_entry *entry = hs_combined_entry_of(combined, key);
     if (hs_likely(entry->key == key)) {
         return entry->id;
     }
     uint32_t id = make(cache, loops, native_id);
-    if (id != HS_ID_NONE) {
-        hs_combined_keep(entry, key, id);
-    }
+    hs_combined_keep(entry, key, id);
     return id;
 }
 
@@ -329,10 +250,14 @@ __attribute__((noinline)) uint32_t hs_script_stack_add(struct hs_thread *thread,
     if (hs_load_relaxed(&hs_control_page.control.flags) & HS_CONTROL_NATIVE_ONLY) {
         return native_id;
     }
+    struct hs_combined_cache *combined = hs_combined_begin(thread);
+    if (!combined) {
+        return native_id;
+    }
     if (hs_python_interpreters_are_there()) {
-        id = hs_python_stack_add(thread, id);
+        id = hs_python_stack_add(thread, combined, id);
     }
     /* ORDER script-runtime: all that is known of these interpreters. */
     uint32_t runtime_count = hs_load_acquire(&hs_script_runtimes.count);
-    return runtime_count == 0 ? id : add_runtime(thread, id, runtime_count);
+    return runtime_count == 0 ? id : add_runtime(thread, combined, id, runtime_count);
 }

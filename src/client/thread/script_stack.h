@@ -3,10 +3,8 @@
  * interpreter (of Perl, PHP or Ruby: patch/script_runtimes.h) is replaced by the frames that it
  * runs.
  *
- * Such frames are no part of the replay key: the interpreter changes them while the words of the
- * native stack stay the same. So each sample of a thread with a run loop in its stack reads them
- * again, with their names. Texts and frames are stored once, and a table of the thread's finds the
- * stack of this native stack and these frames.
+ * Each sample of a thread with a run loop in its stack reads the frames that run
+ * (combined_stack.h).
  *
  * Where the frames belong. Each call of the run loop runs one group of frames (script_frames.h),
  * counted from inside. The outermost loop gets the groups that are left: a script that is being
@@ -26,6 +24,3 @@
 /* The id of the stack `native_id` with the frames of the script that the thread runs, and with the
  * functions of Python (python_stack.h). */
 uint32_t hs_script_stack_add(struct hs_thread *thread, uint32_t native_id);
-
-/* Forgets all stacks: for a new region. No other thread may be recording meanwhile. */
-void hs_script_stack_clear(void);
