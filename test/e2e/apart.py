@@ -47,6 +47,9 @@ def be_first(libc):
 
 
 def main():
+    # As pytest_configure does, which cannot do it in a worker's other thread.
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
     libc = ctypes.CDLL(None, use_errno=True)
     check(libc.unshare(CLONE_NEWNS | CLONE_NEWPID), "unshare")
     first = os.fork()

@@ -16,6 +16,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 
 import pytest
 from truth import behind, measure
@@ -40,8 +41,9 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "slow: more than a few seconds; only with ./dev test --full")
     config.addinivalue_line("markers", "alone(reason): no other test may run at the same time")
     # A shell that starts the tests in the background makes them, and all that they start, ignore
-    # these signals.
-    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+    # these signals. A worker may call this in another thread, which cannot change them: apart.py has.
+    is_main = threading.current_thread() is threading.main_thread()
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP) if is_main else ():
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 
