@@ -183,8 +183,8 @@ def test_500_programs_and_100_sessions(crowded, report, idle_s):
     wait_until(lambda: all(s["sample_count"] >= 100 for s in daemon.list()["sessions"]))
     recorded = idle_share(daemon, idle_s)
     print(f"{SESSIONS} recorded, in a session each: {recorded:.3%} CPU, {costs.memory_kib()} KiB, {costs.fds()} descriptors")
-    # In the first second, a process's counters are read ten times; soon after, once a second.
-    assert recorded < (0.10 if idle_s == 1 else 0.05)
+    # In the first second, a process's counters are read ten times, for 70 to 100 us each; soon after, once a second.
+    assert recorded < (0.20 if idle_s == 1 else 0.05)
 
     costs = Costs(daemon)
     working, waiting = stop_all_at_once(daemon, pids, who)

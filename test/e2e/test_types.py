@@ -25,7 +25,8 @@ def build_tool(folder):
     sources = [ROOT / "test/e2e/types_tool.c", *sources_of("collect/types"), *sources_of("util", "selfpath", "json_read")]
     sources += [ROOT / "src" / f"{name}.c" for name in
                 ("collect/region/region_reader", "collect/region/live_records", "collect/ledger/address_space", "collect/ledger/remote_window",
-                 "collect/ledger/residency", "collect/inspect/symbol_file", "inject/remote/remote_memory", "symbol/demangle")]
+                 "collect/ledger/residency", "collect/inspect/symbol_file", "inject/remote/remote_memory", "symbol/cxx_function",
+                 "symbol/demangle")]
     subprocess.run(["cc", "-std=gnu17", "-O1", "-D_GNU_SOURCE", '-DHS_VERSION="0"', "-w", *INCLUDES, *sources, "-o", folder / "tool",
                     "-liberty", "-lm"], check=True)
 

@@ -27,7 +27,7 @@ def trace_tool():
     for names in ("builder*.c", "cut_stacks.c", "dump_heaps.c", "dump_parts.c", "frame_class.c", "frame_pids.c", "heap_text*.c", "infra*.c", "load*.c", "loss.c", "margin.c",
                   "original_names.c", "peak_margin.c", "pprof*.c", "profile.c", "profile_strings.c", "profiler_frames.c", "unbias.c"):
         sources += sorted((ROOT / "src/profile").rglob(names))
-    sources += [ROOT / "src/symbol" / f"{name}.c" for name in ("demangle", "elf_file", "elf_shift")]
+    sources += [ROOT / "src/symbol" / f"{name}.c" for name in ("cxx_function", "demangle", "elf_file", "elf_shift")]
     sources += sources_of("deobfuscate") + sources_of("util", "selfpath")
     watched = [*sources, *(PROTO / f"{n}.proto" for n in protos), PPROF / "pprof.proto", *sorted((ROOT / "test/unit").glob("*_fixture.h"))]
     for layer in ("deobfuscate", "fmt", "rt", "trace", "profile", "util"):

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/message.h"
+#include "profile/model/frame_class.h"
 #include "profile/model/symbolize.h"
 #include "symbol/symbol_request.h"
 #include "symbol/symbol_table.h"
@@ -98,7 +99,8 @@ void hs_missing_symbols_say_result(const struct hs_symbol_request *request,
 
 static bool is_missing(const struct hs_symbolized_module *module)
 {
-    return module->named_count == 0 && module->nameless_count > 0 && module->path[0] == '/';
+    return module->named_count == 0 && module->nameless_count > 0 && module->path[0] == '/' &&
+           !hs_frame_is_recorder("", module->path); /* no stack shows its functions */
 }
 
 void hs_missing_symbols_say_all(const struct hs_symbolized *symbolized, const char *name)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/model/frame_class.h"
 #include "profile/read/load_foreign.h"
 #include "profile/read/load_state.h"
 #include "rt/text.h"
@@ -153,7 +154,9 @@ static void on_names(struct hs_load *load, const Hs__Pb__HsNames *names)
 {
     if (!names->path) {
         hs_builder_looked_up(load->builder, names->module_count);
-    } else if (names->reason < HS_SYMBOL_REASON_N) {
+    } else if (names->reason < HS_SYMBOL_REASON_N &&
+               /* No stack shows a recorder's functions (profiler_frames.h). */
+               !hs_frame_is_recorder("", hs_mapping_shown(names->path))) {
         const struct hs_profile_nameless nameless = {
             .path = hs_builder_string(load->builder, hs_mapping_shown(names->path)),
             .detail = hs_builder_string(load->builder, names->detail ? names->detail : ""),
