@@ -172,6 +172,25 @@ static int fold_node(struct folder *folder, uint32_t idx, uint32_t root)
     return err;
 }
 
+/* Folds the marked nodes of the profile, and marks those above them. */
+static int fold_marked(struct folder *folder, bool *is_used, uint32_t root)
+{
+    const struct hs_profile *p = folder->profile;
+    int err = 0;
+    for (uint32_t i = p->node_count; i > 0; i--) {
+        if (is_used[i - 1] && p->nodes[i - 1].parent != HS_NODE_NONE) {
+            is_used[p->nodes[i - 1].parent] = true;
+        }
+    }
+    for (uint32_t i = 0; i < p->node_count && err == 0; i++) {
+        folder->node_of[i] = HS_NODE_NONE;
+        if (is_used[i]) {
+            err = fold_node(folder, i, root);
+        }
+    }
+    return err;
+}
+
 /* Folds the stacks of one group. */
 static int fold_group(struct folder *folder, const struct hs_selection *selection,
                       const uint32_t *group_of, const struct heap_group *group)
@@ -186,17 +205,7 @@ static int fold_group(struct folder *folder, const struct hs_selection *selectio
             is_used[sample->node] |= group_of[sample->heap] == group->number;
         }
     }
-    for (uint32_t i = p->node_count; i > 0 && err == 0; i--) {
-        if (is_used[i - 1] && p->nodes[i - 1].parent != HS_NODE_NONE) {
-            is_used[p->nodes[i - 1].parent] = true;
-        }
-    }
-    for (uint32_t i = 0; i < p->node_count && err == 0; i++) {
-        folder->node_of[i] = HS_NODE_NONE;
-        if (is_used[i]) {
-            err = fold_node(folder, i, group->root);
-        }
-    }
+    err = err ? err : fold_marked(folder, is_used, group->root);
     size_t at = 0;
     for (uint32_t d = 0; d < selection->dump_count && err == 0; d++) {
         const struct hs_profile_dump *dump = &p->dumps[selection->dumps[d]];
@@ -330,6 +339,27 @@ int hs_agg_build(const struct hs_selection *selection, bool is_by_line, struct h
     hs_intern_deinit(&folder.function_ids);
     hs_intern_deinit(&folder.node_ids);
     free(folder.node_of);
+    if (err < 0) {
+        hs_agg_deinit(&agg);
+        return err;
+    }
+    HS_ASSERT_SLOW(hs_agg_is_valid(&agg));
+    *ret_agg = agg;
+    return 0;
+}
+
+int hs_agg_build_tree(const struct hs_profile *profile, bool *is_used, struct hs_agg *ret_agg)
+{
+    struct hs_agg agg = { .profile = profile };
+    struct folder folder = { .agg = &agg, .profile = profile, .is_by_line = true };
+    folder.node_of = calloc(profile->node_count + 1u, sizeof(*folder.node_of));
+    int err = folder.node_of ? fold_marked(&folder, is_used, HS_NODE_NONE) : -ENOMEM;
+    if (err == 0) {
+        hs_runtimes_mark(&agg);
+    }
+    agg.malloc_nodes = folder.node_of;
+    hs_intern_deinit(&folder.function_ids);
+    hs_intern_deinit(&folder.node_ids);
     if (err < 0) {
         hs_agg_deinit(&agg);
         return err;

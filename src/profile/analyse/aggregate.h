@@ -131,6 +131,12 @@ struct hs_agg_row {
  * outlive it. 0, -ENOMEM, -EOVERFLOW.
  */
 int hs_agg_build(const struct hs_selection *selection, bool is_by_line, struct hs_agg *ret_agg);
+/*
+ * Builds a tree by line without figures, of the stacks that end at the marked nodes of the profile,
+ * whatever their heaps: malloc_nodes tells where they end. Marks the nodes above them as well. The
+ * profile must outlive it. 0, -ENOMEM, -EOVERFLOW.
+ */
+int hs_agg_build_tree(const struct hs_profile *profile, bool *is_used, struct hs_agg *ret_agg);
 /* Frees the arrays of the tree. */
 void hs_agg_deinit(struct hs_agg *agg);
 #if HS_HAS_CHECKS

@@ -30,14 +30,14 @@ struct folder {
 };
 
 /* Writes the key that identifies a function: its module, and its name or address. */
-static void write_key(const struct folder *folder, uint32_t function, const char *module,
+static void write_key(const struct hs_agg *agg, uint32_t function, const char *module,
                       struct hs_buf *key)
 {
-    const struct hs_profile *p = folder->selection->profile;
-    const struct hs_agg_function *f = &folder->agg.functions[function];
+    const struct hs_profile *p = agg->profile;
+    const struct hs_agg_function *f = &agg->functions[function];
     if (f->is_heap) {
         hs_buf_char(key, 'h');
-        hs_agg_write_function(&folder->agg, function, key);
+        hs_agg_write_function(agg, function, key);
         return;
     }
     if (f->name != 0) {
@@ -49,6 +49,16 @@ static void write_key(const struct folder *folder, uint32_t function, const char
     const char *build_id =
         f->module < p->module_count ? hs_profile_string(p, p->modules[f->module].build_id_hex) : "";
     hs_buf_printf(key, "a%s%c%" PRIx64, build_id[0] ? build_id : module, '\0', f->rel_pc);
+}
+
+void hs_diff_write_key(const struct hs_selection *selection, const struct hs_agg *agg,
+                       uint32_t function, struct hs_buf *key)
+{
+    struct hs_buf module = HS_BUF_INIT;
+    hs_diff_write_module(selection, agg->functions[function].module, &module);
+    write_key(agg, function, hs_buf_text(&module), key);
+    key->err = key->err ? key->err : module.err;
+    hs_buf_deinit(&module);
 }
 
 /*
@@ -84,7 +94,7 @@ static int put_function(struct folder *folder, uint32_t function)
     bool is_new = false;
     uint32_t id = 0;
     hs_diff_write_module(folder->selection, folder->agg.functions[function].module, &module);
-    write_key(folder, function, hs_buf_text(&module), &key);
+    write_key(&folder->agg, function, hs_buf_text(&module), &key);
     int err = module.err ? module.err : key.err;
     if (err == 0) {
         err =

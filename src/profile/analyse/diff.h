@@ -133,6 +133,13 @@ int hs_diff_sorted_functions(const struct hs_diff *diff, uint32_t **ret_order, u
 /* The same for nodes, which stand for the stacks that end at them. */
 int hs_diff_sorted_stacks(const struct hs_diff *diff, uint32_t **ret_order, uint32_t *ret_count);
 
+/*
+ * Writes the key by which a function is identified on both sides: two functions with the same key
+ * are one. `agg` is a tree of the selection's profile.
+ */
+void hs_diff_write_key(const struct hs_selection *selection, const struct hs_agg *agg,
+                       uint32_t function, struct hs_buf *key);
+
 /* True when a side has more than one process. Then a table of processes is worth printing. */
 bool hs_diff_has_processes(const struct hs_diff *diff);
 
