@@ -32,6 +32,9 @@ void hs_report_heading(struct hs_report *report, const char *title, const char *
 {
     struct hs_buf *buf = report->buf;
     bool has_colour = report->options->has_colour;
+    if (report->words) {
+        return;
+    }
     bool has_remark = remark && remark[0];
     size_t title_columns = hs_utf8_columns(title, strlen(title));
     hs_buf_char(buf, '\n');
@@ -59,6 +62,10 @@ void hs_report_heading(struct hs_report *report, const char *title, const char *
 
 void hs_report_write_wrapped(struct hs_report *report, const char *indent, const char *text)
 {
+    if (report->words) {
+        hs_report_words_add(report->words, text);
+        return;
+    }
     hs_wrapped_write(report->buf, indent, report->options->columns, text);
 }
 

@@ -49,6 +49,7 @@ struct hs_report_options {
     /* How parts are grouped: by, by_count. by_count 0: they are not shown. */
     struct hs_part_groups by;
     bool has_leaks;         /* JSON contains the leaks */
+    uint32_t leak_count;    /* how many stacks of these; 0: as stack_count */
     bool has_lifetimes;     /* in JSON: they are shown */
     uint32_t between_count; /* which blocks are temporary: hs_between_is_known() */
 };
@@ -57,6 +58,13 @@ struct hs_report_options {
  * shown, and the profile has none. */
 int hs_report_write(const struct hs_profile *profile, const struct hs_report_options *options,
                     struct hs_buf *buf);
+
+/*
+ * Writes what the resident memory of a process consisted of at a dump, as the field "ledger" of the
+ * report's JSON. 0 or -errno.
+ */
+int hs_report_write_ledger_json(const struct hs_profile *profile, uint32_t dump_idx,
+                                struct hs_buf *buf);
 
 /*
  * The summary that `run` prints at the end: totals, the largest stacks by name, losses. A few

@@ -237,9 +237,9 @@ static void add_answer(struct hs_report *report, struct hs_buf *text)
     uint32_t named = add_allocators(report, text);
     add_under(report, named, text);
     if (is_little && hs_report_is_incomplete(report)) {
-        hs_buf_str(
-            text, " Much of the rest may be allocations that are missing from the profile: see the "
-                  "lines above that begin with \"!\".");
+        hs_buf_printf(
+            text, " Much of the rest may be allocations that are missing from the profile: see %s.",
+            report->words ? "the warnings" : "the lines above that begin with \"!\"");
     }
     if (is_little && !hs_report_has_ledger(report) && !hs_report_is_incomplete(report)) {
         hs_buf_str(text, " The rest of the resident memory is code, stacks, free memory that "
@@ -249,8 +249,7 @@ static void add_answer(struct hs_report *report, struct hs_buf *text)
     }
 }
 
-/* Writes what the profile's blocks say. */
-static void write_blocks(struct hs_report *report)
+void hs_report_write_answer_words(struct hs_report *report)
 {
     if (hs_report_value(report, &report->total) <= 0) {
         char nowhere[128], unseen[HS_FORMAT_INTERVAL_BYTES];
@@ -290,6 +289,6 @@ void hs_report_write_answer(struct hs_report *report)
         snprintf(remark, sizeof(remark), "(view: %s)", hs_views[report->view].name);
     }
     hs_report_heading(report, "Where did the memory go?", remark);
-    write_blocks(report);
+    hs_report_write_answer_words(report);
     hs_report_write_ledger_words(report);
 }

@@ -81,7 +81,7 @@ void hs_report_write_cut_modules(struct hs_report *report, uint32_t max)
     for (size_t i = 0; sums && i < count && i < max; i++) {
         write_one(report, &sums[i]);
     }
-    if (sums && count > max) {
+    if (sums && count > max && !report->words) {
         struct hs_buf line = HS_BUF_INIT;
         hs_buf_printf(&line, "--health shows %zu more module%s in which stacks end", count - max,
                       count - max == 1 ? "" : "s");

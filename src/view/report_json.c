@@ -307,6 +307,7 @@ int hs_report_write_json(struct hs_report *report)
     hs_json_kv_bool(&json, "is_incomplete", s->is_lossy);
     write_missing(&json, s);
     hs_json_kv_double(&json, "duration_seconds", seconds(s->start_ns, s->end_ns));
+    hs_report_json_words(report, &json);
     err = err ? err : hs_report_json_heaps(s, &json);
     err = err ? err : hs_report_json_ledger(report, &json);
     err = err ? err : hs_report_json_mapped(report, &json);

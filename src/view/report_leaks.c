@@ -191,7 +191,9 @@ int hs_report_json_leaks(const struct hs_report *report, struct hs_json *json)
     hs_json_kv_bool(json, "is_too_short", leaks.is_short);
     hs_json_key(json, "stacks");
     hs_json_open(json, '[');
-    for (uint32_t i = 0; i < leaks.count && i < report->options->stack_count; i++) {
+    uint32_t most = report->options->leak_count > 0 ? report->options->leak_count
+                                                    : report->options->stack_count;
+    for (uint32_t i = 0; i < leaks.count && i < most; i++) {
         write_json_row(report, json, &leaks.rows[i]);
     }
     hs_json_close(json, ']');

@@ -73,7 +73,9 @@ static void write_sums(const struct hs_report *report, struct hs_json *json, con
                        const struct hs_ledger_sums *sums)
 {
     uint64_t start_ns = report->selection.start_ns;
-    hs_json_key(json, key);
+    if (key) {
+        hs_json_key(json, key);
+    }
     hs_json_open(json, '{');
     write_bytes(json, &sums->all);
     hs_json_kv_uint(json, "unexplained_bytes", sums->unexplained.rss_bytes);
@@ -115,6 +117,27 @@ int hs_report_json_ledger(const struct hs_report *report, struct hs_json *json)
         hs_ledger_sums_deinit(&sums);
     }
     return 0;
+}
+
+int hs_report_write_ledger_json(const struct hs_profile *profile, uint32_t dump_idx,
+                                struct hs_buf *buf)
+{
+    const struct hs_profile_dump *dump = &profile->dumps[dump_idx];
+    struct hs_report report = { .profile = profile, .buf = buf };
+    struct hs_ledger_sums sums = { 0 };
+    struct hs_json json;
+    hs_json_init(&json, buf, 0);
+    int err = hs_select_dump(profile, dump_idx, &report.selection);
+    if (err == 0 && dump->ledger > 0 && dump->ledger <= profile->ledger_count) {
+        err = hs_ledger_sums_of_one(profile, dump->ledger - 1, &sums);
+    }
+    if (err == 0) {
+        report.selection.start_ns = profile->processes[dump->process].start_ns;
+        write_sums(&report, &json, NULL, &sums);
+    }
+    hs_ledger_sums_deinit(&sums);
+    hs_selection_deinit(&report.selection);
+    return err ? err : buf->err;
 }
 
 int hs_report_json_process_ledger(const struct hs_report *report, struct hs_json *json,

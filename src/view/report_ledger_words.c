@@ -207,7 +207,7 @@ void hs_report_write_ledger_words(struct hs_report *report)
         } else {
             add_several(&sums, &text);
         }
-        hs_buf_str(&text, " report --rss has the details.");
+        hs_buf_str(&text, report->words ? "" : " report --rss has the details.");
         hs_report_write_wrapped(report, "  ", hs_buf_text(&text));
     }
     hs_buf_deinit(&text);

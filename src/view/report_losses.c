@@ -60,14 +60,20 @@ void hs_report_warn(struct hs_report *report, const char *text, uint64_t count)
 {
     char number[HS_HUMAN_BYTES];
     struct hs_buf line = HS_BUF_INIT;
-    hs_buf_printf(&line, "! %s", text);
+    hs_buf_printf(&line, "%s%s", report->words ? "" : "! ", text);
     if (count > 0) {
         hs_buf_printf(&line, ": %s", hs_human_exact(number, count));
+    }
+    if (report->words) {
+        report->words->is_serious = true;
     }
     hs_text_style(report->buf, report->options->has_colour, HS_TEXT_WARN);
     hs_report_write_wrapped(report, "  ", hs_buf_text(&line));
     hs_text_style(report->buf, report->options->has_colour, HS_TEXT_PLAIN);
     hs_buf_deinit(&line);
+    if (report->words) {
+        report->words->is_serious = false;
+    }
 }
 
 char *hs_report_margin(const struct hs_report *report, char *out, bool is_count,
@@ -187,7 +193,7 @@ static void write_small_losses(struct hs_report *report, const struct hs_profile
     }
     struct hs_buf line = HS_BUF_INIT;
     hs_loss_describe(report->profile, most, &report->selection.alloc, &line);
-    if (kinds > 1) {
+    if (kinds > 1 && !report->words) {
         hs_buf_printf(&line, "; --health shows %zu more reason%s for missing frames", kinds - 1,
                       kinds == 2 ? "" : "s");
     }

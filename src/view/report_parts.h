@@ -11,9 +11,18 @@
 #include "util/table.h"
 #include "view/format_interval.h"
 #include "view/report.h"
+#include "view/report_amount.h"
 
 struct hs_json;
 struct hs_ledger_sums;
+
+/* Makes paragraphs JSON instead of text: see report_json_words.c. */
+struct hs_report_words {
+    struct hs_json *json;
+    const char *key;          /* the field that the next paragraph is; NULL: it is an element */
+    const char *const *views; /* of warnings: what they touch; NULL: paragraphs are strings */
+    bool is_serious;
+};
 
 struct hs_report {
     const struct hs_profile *profile;
@@ -28,6 +37,7 @@ struct hs_report {
                               * several */
     struct hs_agg_row *rows;
     uint32_t row_count;
+    struct hs_report_words *words; /* NULL: text is written */
 };
 
 /* report.c: does a line of `columns` columns fit? */
@@ -38,8 +48,14 @@ void hs_report_write_table(const struct hs_report *report, struct hs_table *tabl
 
 /* report_head.c: what ran, what was measured, how precisely */
 void hs_report_write_head(struct hs_report *report);
+/* The paragraphs of it: what stands above and below the table. */
+void hs_report_write_head_words(struct hs_report *report);
 /* Writes the first `bytes` bytes of a text on one line, even if it is a script of several lines. */
 void hs_report_write_on_line(struct hs_buf *buf, const char *text, size_t bytes);
+/* Says by how much the figures are too low, as far as that is known. */
+void hs_report_write_missing(struct hs_report *report);
+/* report_sampling.c: how precise the figures are */
+void hs_report_write_sampling(struct hs_report *report);
 /* report_processes.c: nothing for a single process */
 void hs_report_write_processes(struct hs_report *report);
 
@@ -104,6 +120,16 @@ void hs_report_json_refused(struct hs_report *report, struct hs_json *json);
 
 /* report_answer.c: where did the memory go? */
 void hs_report_write_answer(struct hs_report *report);
+/* The paragraph of it that names functions. */
+void hs_report_write_answer_words(struct hs_report *report);
+
+/*
+ * report_json_words.c: writes the fields "answer", "resident_answer", "head" and "warnings" of the
+ * open object: paragraphs of the text, not wrapped. Sorts the rows.
+ */
+void hs_report_json_words(const struct hs_report *report, struct hs_json *json);
+/* Writes a paragraph as JSON. */
+void hs_report_words_add(struct hs_report_words *words, const char *text);
 
 /* report_changes.c: changes of the interval; nothing when it stayed the same */
 void hs_report_write_changes(struct hs_report *report);
@@ -160,6 +186,12 @@ void hs_report_write_rss_moments(struct hs_report *report, const struct hs_ledge
                                  const struct hs_ledger_sums *peak);
 /* The time between two moments; 0 when the first one is earlier than the start. */
 uint64_t hs_report_after_ns(uint64_t time_ns, uint64_t start_ns);
+
+/* Where the text says what is missing. */
+static inline const char *hs_report_where_missing(const struct hs_report *report)
+{
+    return report->words ? "the warnings" : "the lines below that begin with \"!\"";
+}
 
 /*
  * report_ledger_json.c: writes the fields "ledger" and "rss_peak_ledger" of the open object;
@@ -248,8 +280,6 @@ void hs_report_json_focus(const struct hs_report *report, struct hs_json *json);
 
 /* report_json.c: the whole report as JSON */
 int hs_report_write_json(struct hs_report *report);
-/* Writes an amount under `key`, with its margins where it is an estimate. */
-void hs_report_json_amount(struct hs_json *json, const char *key, const struct hs_amount *amount);
 /* Writes the field "frames" of the open object: a stack, the innermost frame first. */
 void hs_report_json_frames(const struct hs_report *report, struct hs_json *json, uint32_t leaf);
 /* Writes a function's name and module as fields of the open object. */

@@ -19,7 +19,8 @@ static void write_frames(const struct hs_trend *trend, uint32_t stack, struct hs
     hs_json_close(json, ']');
 }
 
-static int write_rows(const struct hs_trend *trend, bool is_functions, struct hs_json *json)
+static int write_rows(const struct hs_trend *trend, bool is_functions, uint32_t most,
+                      struct hs_json *json)
 {
     const struct hs_trend_row *rows = is_functions ? trend->functions : trend->stacks;
     uint32_t *order = NULL;
@@ -28,7 +29,7 @@ static int write_rows(const struct hs_trend *trend, bool is_functions, struct hs
                             &count);
     hs_json_key(json, is_functions ? "functions" : "stacks");
     hs_json_open(json, '[');
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count && (most == 0 || i < most); i++) {
         hs_json_open(json, '{');
         if (is_functions) {
             hs_json_kv_string(json, "function", hs_trend_name(trend, order[i]));
@@ -81,8 +82,8 @@ int hs_trend_write_json(const struct hs_trend *trend, const struct hs_trend_opti
     if (options->rss) {
         hs_trend_json_resident(options->rss, &json);
     }
-    int err = name.err ? name.err : write_rows(trend, true, &json);
-    err = err ? err : write_rows(trend, false, &json);
+    int err = name.err ? name.err : write_rows(trend, true, options->json_count, &json);
+    err = err ? err : write_rows(trend, false, options->json_count, &json);
     hs_json_close(&json, '}');
     hs_buf_char(buf, '\n');
     hs_buf_deinit(&name);

@@ -21,6 +21,7 @@ struct hs_trend_options {
     const struct hs_profile *profile;
     const struct hs_rss_trend *rss; /* that of the same process; NULL: there is none */
     uint32_t top_count;             /* rows of each table; UINT32_MAX: all */
+    uint32_t json_count;            /* functions and stacks in JSON; 0: all */
     unsigned columns;               /* of the terminal; 0: names are not shortened */
     bool has_colour;
     struct hs_filter_texts filters; /* of the stacks */
