@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "page/page.h"
 #include "profile/analyse/focus.h"
 #include "profile/analyse/heap_choice.h"
 #include "profile/analyse/other_below.h"
@@ -273,6 +274,27 @@ static void focus(struct hs_profile *profile, uint8_t letter)
     report(profile, HS_REPORT_TREE, HS_VIEW_PEAK, HS_REPORT_ALL);
 }
 
+/* The page of the profile, twice, as of two files. */
+static void page(const struct hs_profile *profile)
+{
+    static const struct hs_report_options options = { .view = HS_VIEW_AUTO,
+                                                      .select = { .snapshot = HS_SELECT_LAST } };
+    const struct hs_page_file files[] = { { profile, &options }, { profile, &options } };
+    static int text;
+    struct hs_page *it;
+    struct hs_buf buf;
+    if (hs_page_new(files, HS_COUNT_OF(files), &it) != 0) {
+        return;
+    }
+    hs_buf_init(&buf, look, &text);
+    for (uint32_t i = 0; i < hs_page_document_count(it); i++) {
+        (void)hs_page_write_document(it, i, &buf);
+    }
+    (void)hs_page_write_html(it, "<title>heapscope</title><!--heapscope-data-->", &buf);
+    finish(&buf);
+    hs_page_free(it);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
@@ -305,6 +327,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     (void)hs_memory_infra_write(profile, &last, &all, &buf);
     finish(&buf);
     resident(profile);
+    page(profile);
     long_tail(profile);
     choose(profile, bytes > 0 ? data[bytes - 1] : 0);
     other_stacks(profile, bytes > 1 ? data[bytes - 2] : 0);
