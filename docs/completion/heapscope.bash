@@ -162,7 +162,7 @@ _heapscope()
             options+=' --json --by-name --pid --by-koid --download --delete --output --output-file --quiet'
             ;;
         report)
-            options+=' --view --tree --focus --from --hide --short-names --annotations --stack-mode --other-below --top --frames --snapshot --pid --heap --base --by --leaks --rss --lifetimes --temporary --health --json --width --symbols'
+            options+=' --view --tree --focus --from --hide --short-names --annotations --stack-mode --other-below --top --frames --snapshot --pid --heap --base --by --leaks --rss --lifetimes --temporary --health --html --output --json --width --symbols'
             ;;
         check)
             options+=' --max-live --max-peak --max-rss --max-unexplained --max-leak --max-leak-stack --max-leak-growth --suppressions --max-allocs --stack'

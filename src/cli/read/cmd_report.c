@@ -1,5 +1,5 @@
 /*
- * heapscope report: where the memory went, in text or as JSON.
+ * heapscope report: where the memory went, in text, as JSON or as a page.
  *
  * See       view/report.h, docs/man/heapscope-report.1
  */
@@ -16,6 +16,7 @@
 #include "cli/output.h"
 #include "cli/read/compare.h"
 #include "cli/read/filter_options.h"
+#include "cli/read/page_output.h"
 #include "cli/read/parts_option.h"
 #include "cli/read/profile_file.h"
 #include "cli/read/symbol_sources.h"
@@ -35,7 +36,8 @@
 
 struct report_args {
     unsigned view, stack_mode;
-    bool is_tree, is_json, is_health, is_rss, is_leaks;
+    bool is_tree, is_json, is_health, is_rss, is_leaks, is_html;
+    const char *output;      /* of --html */
     const char *other_below; /* as given */
     struct hs_other_below other_limits;
     const char *top, *frames, *base, *snapshot, *by;
@@ -347,6 +349,34 @@ static int run_compare(const struct hs_opts_spec *spec, const char *path,
     return status;
 }
 
+/* --html: the page, of one file or several. */
+static int run_html(const struct hs_opts_spec *spec, const struct hs_opts_result *files,
+                    const struct report_args *args, const struct hs_report_options *options)
+{
+    const char *other = args->is_json                     ? "--json"
+                        : args->top                       ? "--top"
+                        : args->frames                    ? "--frames"
+                        : args->base                      ? "--base; give both files"
+                        : args->is_leaks                  ? "--leaks, which it contains"
+                        : args->has_lifetimes             ? "--lifetimes, which it contains"
+                        : options->form != HS_REPORT_TEXT ? "another form of the report"
+                                                          : NULL;
+    if (other) {
+        return hs_args_fail(spec, "--html cannot be combined with %s", other);
+    }
+    if (!args->output && isatty(STDOUT_FILENO) == 1) {
+        return hs_args_fail(spec, "--html writes a file: name it with -o, as in -o page.html");
+    }
+    const struct hs_page_output page = {
+        .paths = (const char *const *)files->operands,
+        .count = files->operand_count,
+        .output = args->output ? args->output : "-",
+        .options = options,
+        .filters = &args->filters,
+    };
+    return hs_page_output_run(&page);
+}
+
 static int parse_and_run(const struct hs_opts_spec *spec, int argc, char **argv,
                          struct report_args *args)
 {
@@ -357,6 +387,13 @@ static int parse_and_run(const struct hs_opts_spec *spec, int argc, char **argv,
         return status;
     }
     status = fill_options(spec, args, &options);
+    if (status == 0 && args->is_html) {
+        return run_html(spec, &result, args, &options);
+    }
+    if (status == 0 && (args->output || result.operand_count > 1)) {
+        status = hs_args_fail(spec, args->output ? "-o is for --html"
+                                                 : "several files can be shown with --html only");
+    }
     return status != 0  ? status
            : args->base ? run_compare(spec, result.operands[0], args, &options)
                         : run_report(result.operands[0], args, &options);
@@ -428,6 +465,11 @@ int hs_cmd_report(int argc, char **argv)
         HS_OPT_NUMBER(0, "temporary", "N", &args.between_count, 0, UINT32_MAX, help_temporary),
         HS_OPT_FLAG(0, "health", &args.is_health,
                     "show the counters of everything that can be missing from the profile"),
+        HS_OPT_FLAG(0, "html", &args.is_html,
+                    "write a page for a browser, which needs nothing else; of several files, with\n"
+                    "the snapshots of all"),
+        HS_OPT_STRING('o', "output", "PAGE", &args.output,
+                      "with --html: write this file (default: standard output)"),
         HS_OPT_FLAG(0, "json", &args.is_json, "print JSON, with all figures and without rounding"),
         HS_OPT_NUMBER(0, "width", "COLUMNS", &args.columns, 0, 10000,
                       "shorten names to fit into this many columns (0: do not shorten)"),
@@ -436,12 +478,12 @@ int hs_cmd_report(int argc, char **argv)
     const struct hs_opts_spec spec = {
         .command = "report",
         .summary = "show where the memory went",
-        .operands_usage = "FILE",
+        .operands_usage = "FILE...",
         .footer = "FILE may be - for standard input.",
         .options = list,
         .option_count = sizeof(list) / sizeof(list[0]),
         .operands_min = 1,
-        .operands_max = 1,
+        .operands_max = HS_PAGE_FILES_MAX,
         .operand_missing = "no file was given",
     };
     int status = parse_and_run(&spec, argc, argv, &args);
