@@ -38,6 +38,12 @@ GOOD_H = """/*
 int hs_thing_get(int *p);
 """
 
+GOOD_TS = """/*
+ * A thing of the page, in a sentence of its own.
+ */
+export const thing = 1;
+"""
+
 ATOMIC_H = """/*
  * Orders have their names here.
  */
@@ -90,6 +96,8 @@ def tree(tmp_path):
     write(tmp_path / "docs/CONCURRENCY.md", ROWS)
     write(tmp_path / "docs/TOUR.md", TOUR)
     write(tmp_path / "dev", "#!/bin/sh\n")
+    write(tmp_path / "web/src/thing.ts", GOOD_TS)
+    write(tmp_path / "web/node_modules/other/bad.ts", "let x;\n" * 900)
     return tmp_path
 
 
@@ -136,6 +144,13 @@ def test_good_tree_passes(check, name):
         ("size", "tools/bad", "\n" * 501, "tools/bad: more than 500 lines"),
         ("size", "src/rt/bad.h", "/* " + "é" * 94 + " */\n/* " + "e" * 95 + " */\n", "src/rt/bad.h:2: more than 100 characters"),
         ("size", "test/unit/bad.c", "\n" * 801, "test/unit/bad.c: more than 800 lines"),
+        ("size", "web/src/bad.ts", "/* " + "e" * 98 + " */\n", "web/src/bad.ts:1: more than 100 characters"),
+        ("size", "web/src/bad.tsx", "\n" * 501, "web/src/bad.tsx: more than 500 lines"),
+        ("files", "web/src/bad.ts", "let x;\n", "bad.ts: does not open with a comment"),
+        ("files", "web/src/view/bad.css", "a { color: red }\n", "bad.css: does not open with a comment"),
+        ("files", "test/browser/bad.mjs", "/* x */\nlet x;\n", "bad.mjs: does not open with a comment"),
+        ("files", "web/src/deep/thing.ts", GOOD_TS, "thing.ts: two files of this name in web/src"),
+        ("words", "web/src/bad.ts", "/* It is le" + "d to us. */\n", "redirected to our hooks"),
         ("files", "src/rt/bad.c", "int x;\n", "bad.c: does not open with a comment"),
         ("files", "src/rt/bad.c", "/* x.c */\nint x;\n", "bad.c: does not open with a comment"),
         ("files", "src/rt/bad.c", "/*\n * A thing with a rule.\n *\n * Holds     x < y.\n */\nint x;\n", "bad.c: states something under Holds"),

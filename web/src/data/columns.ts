@@ -1,0 +1,115 @@
+/*
+ * Columns of the data as typed arrays, checked: an index that leads nowhere is an error here, and
+ * not a wrong name or an exception somewhere in a view.
+ *
+ * Fails     FormatError, whose message a reader of the page sees.
+ */
+import type { RawColumn, RawTable } from "./documents.ts";
+
+export class FormatError extends Error {}
+
+/* Figures: an array, or one value for all rows, which costs no memory. */
+export class Column {
+  constructor(
+    private readonly values: Float64Array | null,
+    private readonly constant: number,
+  ) {}
+
+  at(row: number): number {
+    return this.values === null ? this.constant : this.values[row];
+  }
+
+  /* Whether no row has another value than 0. */
+  get isZero(): boolean {
+    return this.values === null && this.constant === 0;
+  }
+}
+
+export const ZERO = new Column(null, 0);
+
+function checked(
+  raw: RawColumn | undefined,
+  count: number,
+  name: string,
+): readonly number[] | number {
+  if (typeof raw === "number") return raw;
+  if (!Array.isArray(raw)) throw new FormatError(`the column ${name} is missing`);
+  if (raw.length !== count) {
+    throw new FormatError(`the column ${name} has ${raw.length} values instead of ${count}`);
+  }
+  return raw;
+}
+
+export function figures(raw: RawColumn | undefined, count: number, name: string): Column {
+  const values = checked(raw, count, name);
+  return typeof values === "number"
+    ? new Column(null, values)
+    : new Column(Float64Array.from(values), 0);
+}
+
+/* The same, or null where the column was not recorded. */
+export function figuresOrNull(
+  raw: RawColumn | undefined,
+  count: number,
+  name: string,
+): Column | null {
+  return raw === null || raw === undefined ? null : figures(raw, count, name);
+}
+
+export function integers(raw: RawColumn | undefined, count: number, name: string): Int32Array {
+  const values = checked(raw, count, name);
+  return typeof values === "number" ? new Int32Array(count).fill(values) : Int32Array.from(values);
+}
+
+export function integersOrNull(
+  raw: RawColumn | undefined,
+  count: number,
+  name: string,
+): Int32Array | null {
+  return raw === null || raw === undefined ? null : integers(raw, count, name);
+}
+
+export function checkRange(values: Int32Array, limit: number, name: string, least = 0): void {
+  for (let i = 0; i < values.length; i++) {
+    if (values[i] < least || values[i] >= limit) {
+      throw new FormatError(`row ${i} of ${name} is ${values[i]}, of ${limit}`);
+    }
+  }
+}
+
+/* Indices of a table with `limit` rows; `least` is the smallest number that stands for none. */
+export function indices(
+  raw: RawColumn | undefined,
+  count: number,
+  limit: number,
+  name: string,
+  least = 0,
+): Int32Array {
+  const values = integers(raw, count, name);
+  checkRange(values, limit, name, least);
+  return values;
+}
+
+export function indicesOrNull(
+  raw: RawColumn | undefined,
+  count: number,
+  limit: number,
+  name: string,
+  least = 0,
+): Int32Array | null {
+  return raw === null || raw === undefined ? null : indices(raw, count, limit, name, least);
+}
+
+/* Adds up steps: the first value, then what each row adds to the one before. */
+export function addUp<T extends Int32Array | Float64Array>(steps: T): T {
+  for (let i = 1; i < steps.length; i++) steps[i] += steps[i - 1];
+  return steps;
+}
+
+export function tableCount(table: RawTable | undefined, name: string): number {
+  const count = table?.count;
+  if (typeof count !== "number" || !Number.isInteger(count) || count < 0) {
+    throw new FormatError(`the table ${name} is missing`);
+  }
+  return count;
+}

@@ -1,0 +1,150 @@
+/*
+ * The rows of a snapshot: what each stack holds in each heap, and the parts of the rows by thread,
+ * type, scope and age. Made of a document "rows-S" (docs/PAGE.md).
+ *
+ * Ensures   the parts of a row add up to it: the last one, which the file leaves out, is filled in.
+ */
+import {
+  addUp,
+  checkRange,
+  Column,
+  figures,
+  figuresOrNull,
+  FormatError,
+  indices,
+  indicesOrNull,
+  integers,
+  ZERO,
+} from "./columns.ts";
+import type { Quantity, RawAmounts, RawColumn, RawParts, RawRows } from "./documents.ts";
+import type { Profile } from "./profile.ts";
+
+/* Each is added up over rows. The sampled part of a figure is its value less the exact part. */
+export interface Amounts {
+  bytes: Column;
+  count: Column;
+  exactBytes: Column;
+  exactCount: Column;
+  /* in the unit Rows.bytesVarUnit */
+  bytesVar: Column;
+  countVar: Column;
+}
+
+export interface Parts {
+  count: number;
+  /* the row that each is a part of, ascending */
+  row: Int32Array;
+  /* null: not recorded. Below 0: see docs/PAGE.md */
+  thread: Int32Array | null;
+  type: Int32Array | null;
+  scope: Int32Array | null;
+  age: Int32Array | null;
+  bytes: Float64Array;
+  objects: Float64Array;
+}
+
+export interface Rows {
+  count: number;
+  node: Int32Array;
+  heap: Int32Array;
+  headline: Int32Array;
+  /* null: not recorded */
+  live: Amounts | null;
+  alloc: Amounts | null;
+  peak: Amounts | null;
+  bytesVarUnit: number;
+  inheritedBytesVar: Column;
+  inheritedCountVar: Column;
+  parts: Record<Quantity, Parts | null>;
+}
+
+function decodeAmounts(raw: RawAmounts, count: number, name: string): Amounts {
+  const column = (key: keyof RawAmounts) => figures(raw[key], count, `${name}.${key}`);
+  return {
+    bytes: column("bytes"),
+    count: column("count"),
+    exactBytes: column("exact_bytes"),
+    exactCount: column("exact_count"),
+    bytesVar: column("bytes_var"),
+    countVar: column("count_var"),
+  };
+}
+
+/* Gives the last part of each row what the others leave of the row's amount. */
+function fillLast(row: Int32Array, values: Float64Array, whole: Column): void {
+  let others = 0;
+  for (let i = 0; i < row.length; i++) {
+    if (i + 1 < row.length && row[i + 1] === row[i]) {
+      others += values[i];
+      continue;
+    }
+    values[i] = Math.max(0, whole.at(row[i]) - others);
+    others = 0;
+  }
+}
+
+function toArray(raw: RawColumn | undefined, count: number, name: string): Float64Array {
+  const column = figures(raw, count, name);
+  return Float64Array.from({ length: count }, (_, i) => column.at(i));
+}
+
+function decodeParts(
+  raw: RawParts | null,
+  rows: { count: number; whole: Amounts },
+  profile: Profile,
+  name: string,
+): Parts | null {
+  if (raw === null || raw === undefined) return null;
+  const count = raw.length;
+  if (!Number.isInteger(count) || count < 0) throw new FormatError(`${name} has no length`);
+  const row = addUp(integers(raw.row, count, `${name}.row`));
+  checkRange(row, rows.count, `${name}.row`);
+  const key = (column: string, limit: number, least: number) =>
+    indicesOrNull(raw[column], count, limit, `${name}.${column}`, least);
+  const bytes = toArray(raw["bytes"], count, `${name}.bytes`);
+  const objects = toArray(raw["count"], count, `${name}.count`);
+  fillLast(row, bytes, rows.whole.bytes);
+  fillLast(row, objects, rows.whole.count);
+  return {
+    count,
+    row,
+    thread: key("thread", profile.threads.count, -1),
+    type: key("type", profile.types.count, -1),
+    scope: key("scope", profile.scopes.count, -2),
+    age: key("age", profile.ages.length, -1),
+    bytes,
+    objects,
+  };
+}
+
+export function decodeRows(raw: RawRows, profile: Profile): Rows {
+  const count = raw.count;
+  const node = addUp(integers(raw.node, count, "rows.node"));
+  checkRange(node, profile.tree.count, "rows.node");
+  const amounts = (quantity: Quantity) => {
+    const columns = raw[quantity];
+    return columns ? decodeAmounts(columns, count, quantity) : null;
+  };
+  const live = amounts("live");
+  const alloc = amounts("alloc");
+  const peak = amounts("peak");
+  const parts = (quantity: Quantity, whole: Amounts | null) =>
+    whole && decodeParts(raw.parts[quantity], { count, whole }, profile, `parts.${quantity}`);
+  return {
+    count,
+    node,
+    heap: indices(raw.heap, count, profile.heaps.length, "rows.heap"),
+    headline: integers(raw.headline, count, "rows.headline"),
+    live,
+    alloc,
+    peak,
+    bytesVarUnit: raw.bytes_var_unit,
+    inheritedBytesVar: figuresOrNull(raw.inherited_bytes_var, count, "inherited_bytes_var") ?? ZERO,
+    inheritedCountVar: figuresOrNull(raw.inherited_count_var, count, "inherited_count_var") ?? ZERO,
+    parts: {
+      live: parts("live", live),
+      alloc: parts("alloc", alloc),
+      peak: parts("peak", peak),
+    },
+  };
+}

@@ -1,0 +1,45 @@
+/*
+ * Links to the views. Each view has an address, so they are links and no tabs: they open in another
+ * window, too.
+ */
+import { useEffect, useRef } from "preact/hooks";
+
+import { linkTo, navigate, useAddress } from "../state.ts";
+import type { View } from "../views.ts";
+
+/* A click without keys that ask for another window or a download. */
+export function isPlainClick(event: MouseEvent): boolean {
+  return event.button === 0 && !(event.ctrlKey || event.metaKey || event.shiftKey || event.altKey);
+}
+
+export function Navigation({ views, current }: { views: readonly View[]; current: View }) {
+  useAddress(); // the links keep what else the address says
+  const list = useRef<HTMLUListElement>(null);
+  useEffect(() => {
+    list.current
+      ?.querySelector("[aria-current]")
+      ?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [current]);
+  const changesFor = (view: View) => ({ view: view === views[0] ? null : view.id });
+  return (
+    <nav class="shell-navigation not-printed" aria-label="Views">
+      <ul ref={list}>
+        {views.map((view) => (
+          <li key={view.id}>
+            <a
+              href={linkTo(changesFor(view))}
+              aria-current={view === current ? "page" : undefined}
+              onClick={(event) => {
+                if (!isPlainClick(event)) return;
+                event.preventDefault();
+                navigate(changesFor(view));
+              }}
+            >
+              {view.title}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  );
+}

@@ -1,0 +1,38 @@
+/*
+ * The views of the page, in the order of the navigation. A view is a folder with one entry
+ * component; no view includes another one, and the shell draws each below the warnings that touch
+ * it.
+ */
+import type { ComponentType } from "preact";
+
+import type { Profile } from "./data/profile.ts";
+import type { Selection } from "./data/selection.ts";
+import { Overview } from "./overview/overview.tsx";
+
+export interface ViewProps {
+  profile: Profile;
+  /* What the address selects, which all views share. */
+  selection: Selection;
+  /* The ids of the views that this profile has: a view links to those only. */
+  views: readonly string[];
+}
+
+export interface View {
+  /* The value of `view` in the address. */
+  id: string;
+  title: string;
+  component: ComponentType<ViewProps>;
+  /* The figures that it shows, by the names that `views` of a warning has (docs/PAGE.md). */
+  figures: (selection: Selection) => readonly string[];
+  /* Left out: it is there for every profile. */
+  isThere?: (profile: Profile) => boolean;
+}
+
+export const VIEWS: readonly View[] = [
+  {
+    id: "overview",
+    title: "Overview",
+    component: Overview,
+    figures: () => ["space", "objects", "alloc_space", "alloc_objects", "peak", "rss", "names"],
+  },
+];

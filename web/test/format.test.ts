@@ -1,0 +1,76 @@
+/* format.ts: the numbers are spelled as test/unit/test_human.c expects them of the text report. */
+import { describe, expect, it } from "vitest";
+
+import { bytes, count, cut, duration, exact, plural, share, signed } from "../src/format.ts";
+
+describe("bytes", () => {
+  it.each([
+    [0, "0 B"],
+    [1023, "1023 B"],
+    [1023.6, "1.00 KiB"],
+    [1024, "1.00 KiB"],
+    [10 * 1024, "10.0 KiB"],
+    [99.96 * 1024, "100 KiB"],
+    [1023.99 * 1024, "1.00 MiB"],
+    [96.3 * 1024 * 1024, "96.3 MiB"],
+    [2 ** 60, "1.00 EiB"],
+    [-2048, "−2.00 KiB"],
+    [null, "not recorded"],
+    [NaN, "not recorded"],
+  ])("%s is %s", (value, text) => expect(bytes(value)).toBe(text));
+});
+
+describe("counts", () => {
+  it.each([
+    [0, "0"],
+    [4096, "4,096"],
+    [999999, "999,999"],
+    [999999.5, "1.00 M"],
+    [1234567, "1.23 M"],
+    [2.5e9, "2.50 G"],
+    [-1500, "−1,500"],
+    [undefined, "not recorded"],
+  ])("%s is %s", (value, text) => expect(count(value)).toBe(text));
+  it("shows all digits where asked to", () => expect(exact(1234567)).toBe("1,234,567"));
+  it("names one thing and several", () => {
+    expect(plural(1, "process", "processes")).toBe("1 process");
+    expect(plural(2000, "block")).toBe("2,000 blocks");
+  });
+});
+
+describe("shares", () => {
+  it.each([
+    [1, 3, "33.3 %"],
+    [1, 100000, "<0.1 %"],
+    [0, 5, "0.0 %"],
+    [1, 0, "-"],
+    [-1, 4, "−25.0 %"],
+    [null, 4, "not recorded"],
+  ])("%s of %s is %s", (part, whole, text) => expect(share(part, whole)).toBe(text));
+});
+
+describe("durations", () => {
+  it.each([
+    [0, "0 s"],
+    [0.0000123, "12.3 µs"],
+    [0.00123, "1.23 ms"],
+    [12.34, "12.3 s"],
+    [59.96, "1 min 00 s"],
+    [200, "3 min 20 s"],
+    [3 * 3600 + 7 * 60, "3 h 07 min"],
+    [2 * 86400 + 5 * 3600, "2 d 05 h"],
+  ])("%s is %s", (value, text) => expect(duration(value)).toBe(text));
+});
+
+it("gives changes their sign", () => {
+  expect([1024, -1024, 0].map((value) => signed(value, bytes))).toEqual([
+    "+1.00 KiB",
+    "−1.00 KiB",
+    "0 B",
+  ]);
+});
+
+it("cuts long text", () => {
+  expect(cut("abcdef", 6)).toBe("abcdef");
+  expect(cut("abcdefg", 6)).toBe("abcde…");
+});
