@@ -122,7 +122,21 @@ it.each<[string, (raw: RawProfile) => void]>([
   expect(() => decodeProfile(raw, sampleSource())).toThrow(FormatError);
 });
 
+it("adds what is allocated to what lives, and takes -1 for an exact part that is the whole", () => {
+  const raw = sampleRows();
+  raw.live = { ...raw.live!, exact_bytes: -1, bytes_var: [1, 2, 0] };
+  raw.alloc = { ...raw.alloc!, base: "live", count: 0, exact_bytes: [-1, 7, 0], bytes_var: 0 };
+  const { live, alloc } = decodeRows(raw, profile);
+  const all = (column: { at(row: number): number }) => [0, 1, 2].map((row) => column.at(row));
+  expect(all(live!.exactBytes)).toEqual([20, 100, 50]);
+  expect(all(alloc!.bytes)).toEqual([60, 300, 150]);
+  expect(all(alloc!.count)).toEqual([2, 10, 5]);
+  expect(all(alloc!.exactBytes)).toEqual([60, 7, 0]);
+  expect(all(alloc!.bytesVar)).toEqual([1, 2, 0]);
+});
+
 it.each<[string, (raw: RawRows) => void]>([
+  ["a base that is not there", (raw) => ((raw.live = null), (raw.alloc!.base = "live"))],
   ["a stack that is not there", (raw) => (raw.node = [1, 1, 1])],
   ["a heap that is not there", (raw) => (raw.heap = 2)],
   ["a column that is missing", (raw) => (raw.live!.bytes = null)],

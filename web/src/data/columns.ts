@@ -47,6 +47,25 @@ export function figures(raw: RawColumn | undefined, count: number, name: string)
     : new Column(Float64Array.from(values), 0);
 }
 
+/* The sum of two columns. */
+export function sum(a: Column, b: Column, count: number): Column {
+  if (a.isZero) return b;
+  if (b.isZero) return a;
+  return new Column(
+    Float64Array.from({ length: count }, (_, i) => a.at(i) + b.at(i)),
+    0,
+  );
+}
+
+/* Where `part` is below 0, all of `whole`. */
+export function partOf(part: Column, whole: Column, count: number): Column {
+  if (part.isZero) return part;
+  return new Column(
+    Float64Array.from({ length: count }, (_, i) => (part.at(i) < 0 ? whole.at(i) : part.at(i))),
+    0,
+  );
+}
+
 /* The same, or null where the column was not recorded. */
 export function figuresOrNull(
   raw: RawColumn | undefined,

@@ -144,6 +144,8 @@ export interface RawProfile {
 }
 
 export interface RawAmounts {
+  /* bytes, count and variances are to be added to those of "live" */
+  base?: "live";
   bytes: RawColumn;
   count: RawColumn;
   exact_bytes: RawColumn;

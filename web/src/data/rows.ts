@@ -14,6 +14,8 @@ import {
   indices,
   indicesOrNull,
   integers,
+  partOf,
+  sum,
   ZERO,
 } from "./columns.ts";
 import type { Quantity, RawAmounts, RawColumn, RawParts, RawRows } from "./documents.ts";
@@ -58,15 +60,27 @@ export interface Rows {
   parts: Record<Quantity, Parts | null>;
 }
 
-function decodeAmounts(raw: RawAmounts, count: number, name: string): Amounts {
-  const column = (key: keyof RawAmounts) => figures(raw[key], count, `${name}.${key}`);
+function decodeAmounts(
+  raw: RawAmounts,
+  live: Amounts | null,
+  count: number,
+  name: string,
+): Amounts {
+  const column = (key: Exclude<keyof RawAmounts, "base">) =>
+    figures(raw[key], count, `${name}.${key}`);
+  const base = raw.base === undefined ? null : live;
+  if (raw.base !== undefined && base === null) throw new FormatError(`${name} has no base`);
+  const whole = (key: Exclude<keyof RawAmounts, "base">, of: keyof Amounts) =>
+    base === null ? column(key) : sum(column(key), base[of], count);
+  const bytes = whole("bytes", "bytes");
+  const objects = whole("count", "count");
   return {
-    bytes: column("bytes"),
-    count: column("count"),
-    exactBytes: column("exact_bytes"),
-    exactCount: column("exact_count"),
-    bytesVar: column("bytes_var"),
-    countVar: column("count_var"),
+    bytes,
+    count: objects,
+    exactBytes: partOf(column("exact_bytes"), bytes, count),
+    exactCount: partOf(column("exact_count"), objects, count),
+    bytesVar: whole("bytes_var", "bytesVar"),
+    countVar: whole("count_var", "countVar"),
   };
 }
 
@@ -121,13 +135,13 @@ export function decodeRows(raw: RawRows, profile: Profile): Rows {
   const count = raw.count;
   const node = addUp(integers(raw.node, count, "rows.node"));
   checkRange(node, profile.tree.count, "rows.node");
-  const amounts = (quantity: Quantity) => {
+  const amounts = (quantity: Quantity, base: Amounts | null) => {
     const columns = raw[quantity];
-    return columns ? decodeAmounts(columns, count, quantity) : null;
+    return columns ? decodeAmounts(columns, base, count, quantity) : null;
   };
-  const live = amounts("live");
-  const alloc = amounts("alloc");
-  const peak = amounts("peak");
+  const live = amounts("live", null);
+  const alloc = amounts("alloc", live);
+  const peak = amounts("peak", live);
   const parts = (quantity: Quantity, whole: Amounts | null) =>
     whole && decodeParts(raw.parts[quantity], { count, whole }, profile, `parts.${quantity}`);
   return {
