@@ -1,10 +1,12 @@
 /*
  * The resident memory in the report's JSON. See report_parts.h.
  */
+#include "profile/analyse/ledger_parts.h"
 #include "profile/analyse/ledger_sums.h"
 #include "profile/analyse/rss_advice.h"
 #include "rt/base.h"
 #include "util/json.h"
+#include "view/ledger_words.h"
 #include "view/report_parts.h"
 
 static void write_bytes(struct hs_json *json, const struct hs_ledger_sum *sum)
@@ -35,6 +37,8 @@ static void write_lines(const struct hs_profile *p, struct hs_json *json,
         if (line->name != 0) {
             hs_json_kv_string(json, "name", hs_profile_string(p, line->name));
         }
+        hs_json_kv_string(json, "words", hs_ledger_words_of(line->kind));
+        hs_json_kv_string(json, "part", hs_ledger_part_words(hs_ledger_part_of(line->kind)));
         hs_json_kv_bool(json, "is_explained", hs_ledger_is_explained(line->kind, line->name != 0));
         write_bytes(json, line);
         if (line->rss_margin_bytes > 0) {

@@ -26,6 +26,14 @@ STACKS = [
     (["main", "moduleLoadFromQueue", HOSTILE[4], HOSTILE[5]], 12),
     (["main", "loadServerConfig", "sdsnewlen"], 11),
 ]
+LEDGER_WORDS = {
+    "malloc_used": ("malloc: blocks that the program holds", "blocks from malloc"),
+    "malloc_top": ("malloc: free, at the ends of arenas", "memory that malloc keeps free"),
+    "malloc_binned": ("malloc: free, in the lists of arenas", "memory that malloc keeps free"),
+    "code": ("code and constants of modules", "code and data of modules"), "anonymous": ("anonymous mappings", "other anonymous mappings"),
+    "stack": ("stacks of threads", "stacks"), "recorder": ("heapscope itself", "heapscope's own memory"),
+    "file": ("mapped files", "mapped files"),
+}
 SNAPSHOTS = [(1000, 0.4), (4000, 0.8), (12300, 1.0)]
 TOTAL = 96.3 * MIB
 
@@ -122,7 +130,7 @@ def ledger():
              ("code", "libc.so.6", 1.6), ("anonymous", None, 4.2), ("stack", None, 0.4), ("recorder", None, 3.0), ("file", None, 1.0)]
     return {
         "rss_bytes": int(130 * MIB), "pss_bytes": int(128 * MIB), "swap_bytes": 0, "unexplained_bytes": int(4.2 * MIB),
-        "lines": [{"kind": kind, **({"name": name} if name else {}), "is_explained": kind != "anonymous", "rss_bytes": int(size * MIB),
+        "lines": [{"kind": kind, "words": LEDGER_WORDS[kind][0], "part": LEDGER_WORDS[kind][1], **({"name": name} if name else {}), "is_explained": kind != "anonymous", "rss_bytes": int(size * MIB),
                    "pss_bytes": int(size * MIB), "swap_bytes": 0, "size_bytes": int(size * MIB), "count": 1} for kind, name, size in lines],
     }
 

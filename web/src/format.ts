@@ -108,6 +108,31 @@ export function moment(unixSeconds: number | null | undefined): string {
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
 }
 
+/* If the two sides of a margin differ by more than this factor, both are shown. */
+const SIDES_ALIKE = 1.22;
+
+/*
+ * The margin of a figure, from the ends of its interval: "± 1.20 MiB", "−3.69 +2.29 MiB", "+2.29
+ * MiB", or "" where it is exact.
+ */
+export function margin(
+  value: number,
+  low: number | undefined,
+  high: number | undefined,
+  format: (value: number) => string,
+): string {
+  if (low === undefined || high === undefined) return "";
+  const below = value - low;
+  const above = high - value;
+  if (!(below > 0)) return above > 0 ? `+${format(above)}` : "";
+  const [belowText, aboveText] = [format(below), format(above)];
+  const isAlike = below <= SIDES_ALIKE * above && above <= SIDES_ALIKE * below;
+  if (isAlike || belowText === aboveText) return `± ${above > below ? aboveText : belowText}`;
+  const [number, unit] = belowText.split(" ");
+  const isSameUnit = unit !== undefined && aboveText.endsWith(` ${unit}`);
+  return `${MINUS}${isSameUnit ? number : belowText} +${aboveText}`;
+}
+
 /* "1 block", "2 blocks". */
 export function plural(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${Math.round(value) === 1 ? one : many}`;

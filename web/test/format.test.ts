@@ -1,7 +1,17 @@
 /* format.ts: the numbers are spelled as test/unit/test_human.c expects them of the text report. */
 import { describe, expect, it } from "vitest";
 
-import { bytes, count, cut, duration, exact, plural, share, signed } from "../src/format.ts";
+import {
+  bytes,
+  count,
+  cut,
+  duration,
+  exact,
+  margin,
+  plural,
+  share,
+  signed,
+} from "../src/format.ts";
 
 describe("bytes", () => {
   it.each([
@@ -60,6 +70,20 @@ describe("durations", () => {
     [3 * 3600 + 7 * 60, "3 h 07 min"],
     [2 * 86400 + 5 * 3600, "2 d 05 h"],
   ])("%s is %s", (value, text) => expect(duration(value)).toBe(text));
+});
+
+describe("margins", () => {
+  it.each([
+    [100, 90, 110, "± 10 B"],
+    [100, 95, 110, "−5 +10 B"],
+    [2048, 1000, 4096, "−1.02 +2.00 KiB"],
+    [1024, 900, 4096, "−124 B +3.00 KiB"],
+    [100, 100, 110, "+10 B"],
+    [100, 100, 100, ""],
+    [100, undefined, undefined, ""],
+  ])("%s between %s and %s: %s", (value, low, high, text) =>
+    expect(margin(value, low, high, bytes)).toBe(text),
+  );
 });
 
 it("gives changes their sign", () => {

@@ -182,6 +182,9 @@ export type Quantity = "live" | "alloc" | "peak";
 
 export interface LedgerLine {
   kind: string;
+  /* what it is, and the part of the resident memory that it belongs to */
+  words: string;
+  part: string;
   name?: string;
   is_explained: boolean;
   rss_bytes: number;

@@ -2,20 +2,28 @@
  * Names of functions, modules, frames, processes and snapshots, as views show them.
  */
 import { duration } from "../format.ts";
-import { ROOT, type Profile } from "./profile.ts";
+import { FunctionKind, ROOT, type Profile } from "./profile.ts";
 import type { PartKey } from "./selection.ts";
 
 export function functionName(profile: Profile, index: number): string {
   return profile.strings[profile.functions.name[index]] || "[no name]";
 }
 
-/* Without template arguments and parameters. */
+/*
+ * Without template arguments and parameters. The names of interpreted functions are whole: what
+ * stands between angle brackets is part of the name there ("<module>").
+ */
 export function shortName(profile: Profile, index: number): string {
+  if (profile.functions.kind[index] === FunctionKind.Interpreted) {
+    return functionName(profile, index);
+  }
   return profile.strings[profile.functions.short[index]] || functionName(profile, index);
 }
 
-/* The file name of the module of a function; "" where there is none. */
+/* The file name of the module of a function, or of the script that it is in; "": there is none. */
 export function moduleName(profile: Profile, index: number): string {
+  const file = profile.functions.file[index];
+  if (file > 0) return profile.strings[file].replace(/^.*\//, "");
   const module = profile.functions.module[index];
   return module < 0 ? "" : profile.strings[profile.modules.name[module]];
 }

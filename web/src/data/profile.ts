@@ -35,6 +35,13 @@ export enum FunctionClass {
   Marker,
 }
 
+export enum FunctionKind {
+  Native,
+  Jit,
+  Interpreted,
+  Marker,
+}
+
 export interface Modules {
   count: number;
   path: Int32Array;

@@ -26,6 +26,8 @@ interface Props {
   rows: LoadedRows[];
   selection: Selection;
   views: readonly string[];
+  /* What the shares are of: the total of the report. */
+  whole: number;
 }
 
 /* The name of a function leads to where it stands in the flame graph. */
@@ -49,7 +51,7 @@ function Name({ profile, id, views }: { profile: Profile; id: number; views: rea
   );
 }
 
-export function Breakdown({ profile, rows, selection, views }: Props) {
+export function Breakdown({ profile, rows, selection, views, whole }: Props) {
   const [key, setKey] = useState<BreakdownKey>("function");
   const all = useMemo(() => {
     const known = KEYS.map((each) => ({
@@ -60,7 +62,6 @@ export function Breakdown({ profile, rows, selection, views }: Props) {
   }, [profile, rows, selection]);
   const chosen = all.find((each) => each.key === key) ?? all[0];
   const parts = chosen.parts ?? [];
-  const whole = parts.reduce((sum, part) => sum + part.value, 0);
   const shown = parts.slice(0, SHOWN);
   const others = parts.slice(SHOWN);
   const bars: Bar[] = shown.map(({ id, value }) => ({

@@ -6,19 +6,7 @@ import type { Amount, Report } from "../data/documents.ts";
 import type { Quantity } from "../data/documents.ts";
 import type { Profile } from "../data/profile.ts";
 import type { Selection } from "../data/selection.ts";
-import { bytes, count, NOT_RECORDED } from "../format.ts";
-
-/* " ± 1.20 MiB": the larger side of the interval; "" where the figure is exact. */
-export function margin(
-  value: number,
-  low: number | undefined,
-  high: number | undefined,
-  format: (value: number) => string,
-): string {
-  if (low === undefined || high === undefined) return "";
-  const most = Math.max(high - value, value - low);
-  return most > 0 ? ` ± ${format(most)}` : "";
-}
+import { bytes, count, margin, NOT_RECORDED } from "../format.ts";
 
 interface FigureProps {
   title: string;
@@ -38,14 +26,14 @@ function Figure({ title, amount, isShown, isLeast }: FigureProps) {
           {least}
           {amount ? bytes(amount.bytes) : NOT_RECORDED}
           {amount && !isLeast && (
-            <small>{margin(amount.bytes, amount.bytes_low, amount.bytes_high, bytes)}</small>
+            <small> {margin(amount.bytes, amount.bytes_low, amount.bytes_high, bytes)}</small>
           )}
         </span>
         {amount && (
           <span class="muted">
             {least}
             {count(amount.count)} {title === "Allocated" ? "allocations" : "objects"}
-            {!isLeast && margin(amount.count, amount.count_low, amount.count_high, count)}
+            {!isLeast && " " + margin(amount.count, amount.count_low, amount.count_high, count)}
           </span>
         )}
       </dd>
@@ -53,11 +41,27 @@ function Figure({ title, amount, isShown, isLeast }: FigureProps) {
   );
 }
 
-/* The resident memory of all selected snapshots; null unless each of them has it. */
-function residentBytes(profile: Profile, snapshots: readonly number[]): number | null {
-  const sizes = snapshots.map((i) => profile.snapshots[i].rss_bytes);
-  if (sizes.length === 0 || sizes.includes(null)) return null;
-  return sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0);
+/* The highest resident memory of a process; of several, what they had at their snapshots. */
+function Resident({ profile, snapshots }: { profile: Profile; snapshots: readonly number[] }) {
+  const chosen = snapshots.map((i) => profile.snapshots[i]);
+  const now = chosen.map((snapshot) => snapshot.rss_bytes);
+  const isKnown = now.length > 0 && !now.includes(null);
+  const sum = isKnown ? now.reduce<number>((total, size) => total + (size ?? 0), 0) : null;
+  const highest = chosen.length === 1 ? chosen[0].rss_peak_bytes : null;
+  return (
+    <div class="overview-figure">
+      <dt>{highest === null ? "Resident memory" : "Highest resident memory"}</dt>
+      <dd>
+        <span class="overview-value">{bytes(highest ?? sum)}</span>
+        {highest !== null && sum !== null && (
+          <span class="muted">{bytes(sum)} at the snapshot</span>
+        )}
+        {highest === null && sum !== null && chosen.length > 1 && (
+          <span class="muted">sum of {chosen.length} processes</span>
+        )}
+      </dd>
+    </div>
+  );
 }
 
 interface Props {
@@ -71,7 +75,6 @@ export function Figures({ profile, report, selection }: Props) {
   const snapshots = selection.snapshots.map((i) => profile.snapshots[i]);
   const isAtEnd = snapshots.length > 0 && snapshots.every((snapshot) => snapshot.is_final);
   const isShown = (quantity: Quantity) => selection.measure.quantity === quantity;
-  const rss = residentBytes(profile, selection.snapshots);
   const liveTitle = isAtEnd ? "Live at the end" : "Live";
   return (
     <dl class="overview-figures">
@@ -83,15 +86,7 @@ export function Figures({ profile, report, selection }: Props) {
         isShown={isShown("alloc")}
         isLeast={isLeast}
       />
-      <div class="overview-figure">
-        <dt>Resident memory</dt>
-        <dd>
-          <span class="overview-value">{bytes(rss)}</span>
-          {rss !== null && snapshots.length > 1 && (
-            <span class="muted">sum of {snapshots.length} processes</span>
-          )}
-        </dd>
-      </div>
+      <Resident profile={profile} snapshots={selection.snapshots} />
     </dl>
   );
 }

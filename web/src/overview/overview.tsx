@@ -4,7 +4,8 @@
  */
 import { useMemo } from "preact/hooks";
 
-import { measureOf } from "../data/measures.ts";
+import type { Report } from "../data/documents.ts";
+import { measureOf, type Measure } from "../data/measures.ts";
 import type { Profile } from "../data/profile.ts";
 import type { Selection } from "../data/selection.ts";
 import { Failure } from "../shell/failure.tsx";
@@ -28,6 +29,11 @@ function reportSelection(profile: Profile, file: number): Selection {
   };
 }
 
+function wholeOf(report: Report, measure: Measure): number {
+  const total = report.totals[measure.quantity];
+  return (measure.isCount ? total?.count : total?.bytes) ?? 0;
+}
+
 function FileOverview({ profile, file, views }: ViewProps & { file: number }) {
   const selection = useMemo(() => reportSelection(profile, file), [profile, file]);
   const report = usePromise(() => profile.report(file), [profile, file]);
@@ -43,7 +49,13 @@ function FileOverview({ profile, file, views }: ViewProps & { file: number }) {
       </section>
       {rows.error !== null && <Failure what="The stacks cannot be read" error={rows.error} />}
       {rows.value && (
-        <Breakdown profile={profile} rows={rows.value} selection={selection} views={views} />
+        <Breakdown
+          profile={profile}
+          rows={rows.value}
+          selection={selection}
+          views={views}
+          whole={wholeOf(report.value, selection.measure)}
+        />
       )}
       <Resident report={report.value} views={views} />
       <Measured report={report.value} />

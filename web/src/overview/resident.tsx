@@ -2,8 +2,8 @@
  * What the resident memory consists of, as one bar.
  */
 import { StackedBar, type Slice } from "../controls/stacked_bar.tsx";
-import { ledgerLineName } from "../data/ledger_names.ts";
 import type { Report } from "../data/documents.ts";
+import { ledgerParts } from "../data/ledger_parts.ts";
 import { bytes } from "../format.ts";
 import { linkTo } from "../state.ts";
 
@@ -19,16 +19,14 @@ export function Resident({ report, views }: { report: Report; views: readonly st
       </section>
     );
   }
-  const lines = ledger.lines
-    .filter((line) => line.rss_bytes > 0)
-    .sort((a, b) => b.rss_bytes - a.rss_bytes);
-  const slices: Slice[] = lines.slice(0, SHOWN).map((line, i) => ({
-    key: String(i),
-    name: ledgerLineName(line),
-    value: line.rss_bytes,
-    colour: line.is_explained ? `--series-${i + 1}` : "--noise",
+  const parts = ledgerParts(ledger).filter((part) => part.rssBytes > 0);
+  const slices: Slice[] = parts.slice(0, SHOWN).map((part, i) => ({
+    key: part.name,
+    name: part.name,
+    value: part.rssBytes,
+    colour: `--series-${i + 1}`,
   }));
-  const rest = lines.slice(SHOWN).reduce((sum, line) => sum + line.rss_bytes, 0);
+  const rest = parts.slice(SHOWN).reduce((sum, part) => sum + part.rssBytes, 0);
   if (rest > 0) {
     slices.push({ key: "rest", name: "smaller parts", value: rest, colour: "--series-8" });
   }
