@@ -17,12 +17,19 @@
 struct finder {
     const struct hs_selection *selection;
     const struct hs_agg *agg;
-    struct hs_leak_sums *sums; /* by node of the tree */
+    uint32_t *row_of;              /* by node of the tree, index + 1; 0: nothing lives there */
+    struct hs_leak_checks *checks; /* by row */
     struct hs_leaks *leaks;
 };
 
+/* What is known of a stack. */
+struct sums {
+    struct hs_leak_row *row;
+    struct hs_leak_checks *checks;
+};
+
 /* Adds a share of an amount. */
-static void add_share(struct hs_amount *sum, const struct hs_amount *amount, double share)
+static void add_share(struct hs_leak_amount *sum, const struct hs_amount *amount, double share)
 {
     sum->bytes += share * amount->bytes;
     sum->count += share * amount->count;
@@ -90,7 +97,7 @@ static uint32_t find_earlier(const struct hs_profile *p, uint32_t dump, double s
  * `d`. Both are in the order of nodes and heaps. */
 static void each_birth(struct finder *finder, uint32_t d, size_t sample_before,
                        const struct hs_profile_dump *from,
-                       void (*add)(struct hs_leak_sums *sums, const struct hs_profile_dump *from,
+                       void (*add)(struct sums *sums, const struct hs_profile_dump *from,
                                    const struct hs_profile_birth *birth, const void *ctx),
                        const void *ctx)
 {
@@ -99,21 +106,27 @@ static void each_birth(struct finder *finder, uint32_t d, size_t sample_before,
     uint64_t at = from->birth_first, end = at + from->births_n;
     for (uint32_t i = 0; i < dump->samples_n; i++) {
         const struct hs_profile_sample *sample = &p->samples[dump->sample_first + i];
-        uint32_t leaf = finder->agg->sample_nodes[sample_before + i];
+        uint32_t row = finder->row_of[finder->agg->sample_nodes[sample_before + i]];
+        struct sums sums = { 0 };
+        if (row != 0) {
+            sums = (struct sums){ &finder->leaks->rows[row - 1], &finder->checks[row - 1] };
+        }
         while (at < end && hs_sample_order(p->births[at].node, p->births[at].heap, sample->node,
                                            sample->heap) < 0) {
             at++;
         }
         for (; at < end && p->births[at].node == sample->node && p->births[at].heap == sample->heap;
              at++) {
-            add(&finder->sums[leaf], from, &p->births[at], ctx);
+            if (sums.row) {
+                add(&sums, from, &p->births[at], ctx);
+            }
         }
     }
 }
 
 /* --- sums ------------------------------------------------------------------------------------- */
 
-static void add_eighths(struct hs_leak_sums *sums, const struct hs_profile_dump *dump,
+static void add_eighths(struct sums *sums, const struct hs_profile_dump *dump,
                         const struct hs_profile_birth *birth, const void *ctx)
 {
     double eighth = settled_ms(dump) / HS_LEAK_EIGHTHS;
@@ -121,32 +134,32 @@ static void add_eighths(struct hs_leak_sums *sums, const struct hs_profile_dump 
     double to = fmin(from + (double)dump->birth_window_ms, (double)dump->birth_span_ms);
     (void)ctx;
     for (unsigned i = 0; i < HS_LEAK_EIGHTHS; i++) {
-        add_share(&sums->row.eighths[i], &birth->amount,
+        add_share(&sums->row->eighths[i], &birth->amount,
                   overlap(from, to, i * eighth, (i + 1) * eighth));
     }
     uint64_t age_ms = to < (double)dump->birth_span_ms ? dump->birth_span_ms - (uint64_t)to : 0;
-    sums->row.oldest_ms = age_ms > sums->row.oldest_ms ? age_ms : sums->row.oldest_ms;
+    sums->row->oldest_ms = age_ms > sums->row->oldest_ms ? age_ms : sums->row->oldest_ms;
 }
 
 /* Which earlier dump, and what is compared. */
 struct comparison {
-    unsigned check; /* index in hs_leak_sums.checks */
+    unsigned check; /* index in hs_leak_checks.checks */
     double boundary_ms;
 };
 
-static void add_old(struct hs_leak_sums *sums, const struct hs_profile_dump *from,
+static void add_old(struct sums *sums, const struct hs_profile_dump *from,
                     const struct hs_profile_birth *birth, const void *ctx)
 {
     const struct comparison *comparison = ctx;
-    add_share(&sums->checks[comparison->check].old, &birth->amount,
+    add_share(&sums->checks->checks[comparison->check].old, &birth->amount,
               share_before(from, birth, comparison->boundary_ms));
 }
 
-static void add_new(struct hs_leak_sums *sums, const struct hs_profile_dump *from,
+static void add_new(struct sums *sums, const struct hs_profile_dump *from,
                     const struct hs_profile_birth *birth, const void *ctx)
 {
     const struct comparison *comparison = ctx;
-    struct hs_leak_check *check = &sums->checks[comparison->check];
+    struct hs_leak_check *check = &sums->checks->checks[comparison->check];
     double old = share_before(from, birth, comparison->boundary_ms);
     double settled = share_before(from, birth, settled_ms(from));
     add_share(&check->left, &birth->amount, old);
@@ -217,28 +230,41 @@ static int compare_rows(const void *a, const void *b)
     return left->node < right->node ? -1 : left->node > right->node;
 }
 
+/* Makes a row for each stack where something lives. */
 static int make_rows(struct finder *finder)
 {
     const struct hs_agg *agg = finder->agg;
     struct hs_leaks *leaks = finder->leaks;
-    leaks->rows = calloc((size_t)agg->self_count + 1, sizeof(leaks->rows[0]));
-    if (!leaks->rows) {
+    size_t count = 0;
+    for (uint32_t i = 0; i < agg->self_count; i++) {
+        count += agg->selves[i].by[HS_QUANTITY_LIVE].bytes > 0;
+    }
+    leaks->rows = calloc(count + 1, sizeof(leaks->rows[0]));
+    finder->checks = calloc(count + 1, sizeof(finder->checks[0]));
+    finder->row_of = calloc((size_t)agg->node_count + 1, sizeof(finder->row_of[0]));
+    if (!leaks->rows || !finder->checks || !finder->row_of) {
         return -ENOMEM;
     }
     for (uint32_t i = 0; i < agg->self_count; i++) {
         const struct hs_agg_self *self = &agg->selves[i];
-        struct hs_leak_sums *sums = &finder->sums[self->node];
-        if (self->by[HS_QUANTITY_LIVE].bytes <= 0) {
-            continue;
+        if (self->by[HS_QUANTITY_LIVE].bytes > 0) {
+            leaks->rows[leaks->count++] =
+                (struct hs_leak_row){ .node = self->node,
+                                      .live = self->by[HS_QUANTITY_LIVE],
+                                      .alloc = self->by[HS_QUANTITY_ALLOC] };
+            finder->row_of[self->node] = leaks->count;
         }
-        sums->row.node = self->node;
-        sums->row.live = self->by[HS_QUANTITY_LIVE];
-        sums->row.alloc = self->by[HS_QUANTITY_ALLOC];
-        hs_leak_judge(sums, (double)leaks->span_ms, leaks->is_short);
-        leaks->rows[leaks->count++] = sums->row;
+    }
+    return 0;
+}
+
+static void judge(struct finder *finder)
+{
+    struct hs_leaks *leaks = finder->leaks;
+    for (uint32_t i = 0; i < leaks->count; i++) {
+        hs_leak_judge(&leaks->rows[i], &finder->checks[i], (double)leaks->span_ms, leaks->is_short);
     }
     qsort(leaks->rows, leaks->count, sizeof(leaks->rows[0]), compare_rows);
-    return 0;
 }
 
 bool hs_leaks_is_known(const struct hs_profile *profile, const struct hs_select_spec *spec)
@@ -260,10 +286,15 @@ int hs_leaks_find(const struct hs_selection *selection, const struct hs_agg *agg
 {
     struct finder finder = { .selection = selection, .agg = agg, .leaks = ret_leaks };
     *ret_leaks = (struct hs_leaks){ .is_short = true };
-    finder.sums = calloc((size_t)agg->node_count + 1, sizeof(finder.sums[0]));
-    int r = finder.sums ? add_dumps(&finder) : -ENOMEM;
-    r = r == 0 ? make_rows(&finder) : r;
-    free(finder.sums);
+    int r = make_rows(&finder);
+    r = r == 0 ? add_dumps(&finder) : r;
+    if (r == 0) {
+        judge(&finder);
+    } else {
+        hs_leaks_deinit(ret_leaks);
+    }
+    free(finder.checks);
+    free(finder.row_of);
     return r;
 }
 

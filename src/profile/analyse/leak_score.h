@@ -61,6 +61,11 @@ enum hs_leak_verdict {
 /* "leaks", "unsure", ... */
 extern const char *const hs_leak_verdict_names[HS_LEAK_VERDICT_N];
 
+/* What the score adds up; struct hs_amount has more, and there may be a million stacks. */
+struct hs_leak_amount {
+    double bytes, count, bytes_var;
+};
+
 /* A stack with live blocks. */
 struct hs_leak_row {
     uint32_t node; /* of the tree: where the stack ends */
@@ -68,7 +73,7 @@ struct hs_leak_row {
     double confidence;            /* 0 to 1; 0 if it does not go on, or blocks do not stay */
     double growth, growth_margin; /* bytes an hour, in the second half of the time */
     /* What lives of each eighth of the time; the last sixteenth is in none of them. */
-    struct hs_amount eighths[HS_LEAK_EIGHTHS];
+    struct hs_leak_amount eighths[HS_LEAK_EIGHTHS];
     struct hs_amount live, alloc;
     uint64_t oldest_ms; /* the oldest block is at least so old; 0: not known */
 };

@@ -15,17 +15,18 @@
 
 /* Of a stack, at one comparison. All zero: there is no earlier dump. */
 struct hs_leak_check {
-    struct hs_amount old;  /* what lived at the earlier dump */
-    struct hs_amount left; /* of it, what still lives */
-    struct hs_amount new_; /* what lives and was allocated since */
-    double hours;          /* that this took; 0: there is no earlier dump */
+    struct hs_leak_amount old;  /* what lived at the earlier dump */
+    struct hs_leak_amount left; /* of it, what still lives */
+    struct hs_leak_amount new_; /* what lives and was allocated since */
+    double hours;               /* that this took; 0: there is no earlier dump */
 };
 
-/* The sums of a stack. */
-struct hs_leak_sums {
-    struct hs_leak_row row; /* with its eighths, live and alloc */
+/* The comparisons of a stack. */
+struct hs_leak_checks {
     struct hs_leak_check checks[HS_LEAK_CHECKS];
 };
 
-/* Sets verdict, confidence and growth. `span_ms` is how long the recording took. */
-void hs_leak_judge(struct hs_leak_sums *sums, double span_ms, bool is_short);
+/* Sets verdict, confidence and growth of a row with eighths, live and alloc. `span_ms` is how long
+ * the recording took. */
+void hs_leak_judge(struct hs_leak_row *row, const struct hs_leak_checks *checks, double span_ms,
+                   bool is_short);
