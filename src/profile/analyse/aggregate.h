@@ -200,6 +200,13 @@ void hs_agg_children_deinit(struct hs_agg_children *children);
 uint32_t hs_agg_headline(const struct hs_agg *agg, uint32_t node);
 
 /*
+ * The node whose function the stack that ends at `node` counts for in a table of functions: the
+ * innermost one that is not an allocation function, as it needed the memory. If it is of a runtime,
+ * then the function that the runtime runs.
+ */
+uint32_t hs_agg_responsible(const struct hs_agg *agg, uint32_t node);
+
+/*
  * Writes the name of a function: "parse(char const*)", "libfoo.so+0x1a2b", "0x7f12...". The text is
  * raw: neither shortened nor sanitized.
  */

@@ -69,9 +69,7 @@ int hs_agg_totals(const struct hs_agg *agg, enum hs_quantity quantity,
     return 0;
 }
 
-/* The innermost frame that is not an allocation function. It is the one that needed the memory. If
- * it is of a runtime, then the function that the runtime runs. */
-static uint32_t responsible(const struct hs_agg *agg, uint32_t node)
+uint32_t hs_agg_responsible(const struct hs_agg *agg, uint32_t node)
 {
     uint32_t runtime = HS_NODE_NONE;
     for (uint32_t n = node; n != HS_NODE_NONE; n = agg->nodes[n].parent) {
@@ -105,7 +103,7 @@ int hs_agg_functions(const struct hs_agg *agg, enum hs_quantity quantity,
             continue;
         }
         uint32_t node = agg->selves[i].node;
-        hs_amount_add(&rows[agg->nodes[responsible(agg, node)].function].self, amount);
+        hs_amount_add(&rows[agg->nodes[hs_agg_responsible(agg, node)].function].self, amount);
         for (; node != HS_NODE_NONE; node = agg->nodes[node].parent) {
             uint32_t function = agg->nodes[node].function;
             if (seen_in[function] != i + 1) {
