@@ -21,5 +21,6 @@ export default defineConfig({
     reportCompressedSize: false,
     assetsInlineLimit: Number.MAX_SAFE_INTEGER,
   },
-  test: { include: ["test/**/*.test.{ts,tsx}"] },
+  /* With HEAPSCOPE_PAGE, the tests of a real page; without, those of the code. */
+  test: { include: [process.env["HEAPSCOPE_PAGE"] ? "test/real/*.test.ts" : "test/*.test.ts"] },
 });

@@ -1,20 +1,87 @@
-"""The page in a real browser: what holds for every view, and the page around the views."""
+"""The page in a real browser: what holds for every view, the page around the views, and that it computes what C does.
+
+Pictures of every view go to build/page-shots.
+"""
+
+import os
+import subprocess
 
 import page_browser
 import page_sample
 import pytest
 
 SHOTS = page_browser.ROOT / "build" / "page-shots"
+# Threads, and objects of Python, which are sampled more coarsely than what malloc gives.
+PYTHON = """
+import threading, time
+kept = []
+def work():
+    for i in range(20):
+        kept.append([{"a": j, "b": str(j) * 20} for j in range(2000)])
+        time.sleep(0.02)
+thread = threading.Thread(target=work, name="worker")
+thread.start()
+for i in range(20):
+    kept.append(bytes(200000))
+    time.sleep(0.02)
+thread.join()
+"""
+# Children that inherit samples.
+FORKS = """
+import os, time
+kept = [bytes(5000) for i in range(4000)]
+for k in range(3):
+    if os.fork() == 0:
+        more = [str(i) * 50 for i in range(20000 * (k + 1))]
+        os._exit(0)
+    os.wait()
+"""
+SOURCE = "#include <map>\n#include <string>\nint main() { std::map<std::string, int> m; return m.size(); }\n"
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory):
+def sample(tmp_path_factory):
     """A page with a profile that the tests know."""
     path = tmp_path_factory.mktemp("page") / "page.html"
     path.write_text(page_sample.page(page_browser.template()), encoding="utf-8")
     return path
 
 
+@pytest.fixture(scope="module")
+def recorded(heapscope, tmp_path_factory):
+    """{name: page of a real program}"""
+    page_browser.template()
+    folder = tmp_path_factory.mktemp("recorded")
+    (folder / "main.cc").write_text(SOURCE)
+    programs = {
+        "python": (["--dump-every", "200ms"], ["/usr/bin/python3", "-c", PYTHON]),
+        "forks": ([], ["/usr/bin/python3", "-c", FORKS]),
+        "compiler": (["-i", "1"], ["g++", "-c", folder / "main.cc", "-o", folder / "main.o"]),
+    }
+    pages = {}
+    for name, (options, command) in programs.items():
+        trace, pages[name] = folder / f"{name}.pftrace", folder / f"{name}.html"
+        done = heapscope("run", "-q", "-o", trace, *options, "--", *command)
+        assert done.returncode == 0, done.stderr
+        done = heapscope("report", "--html", trace, "-o", pages[name])
+        assert done.returncode == 0, done.stderr
+    return pages
+
+
 @pytest.mark.parametrize("name", ["every_view", "shell"])
-def test_in_chromium(page, name):
-    page_browser.try_page(name, page, SHOTS / "sample")
+def test_in_chromium(sample, name):
+    page_browser.try_page(name, sample, SHOTS / "sample")
+
+
+@pytest.mark.parametrize("name", ["python", "forks", "compiler"])
+def test_every_view_of_a_recorded_program(recorded, name):
+    page_browser.try_page("every_view", recorded[name], SHOTS / name)
+
+
+@pytest.mark.parametrize("name", ["python", "forks", "compiler"])
+def test_the_page_computes_what_the_report_says(recorded, name):
+    """Sums and margins, by the page's own code (web/test/real)."""
+    env = {**os.environ, "HEAPSCOPE_PAGE": str(recorded[name])}
+    done = subprocess.run([page_browser.ROOT / "tools" / "build-page", "test"], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, check=False, timeout=200)
+    assert done.returncode == 0 and "6 passed" in done.stdout, done.stdout

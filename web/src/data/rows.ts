@@ -16,7 +16,6 @@ import {
   integers,
   partOf,
   sum,
-  ZERO,
 } from "./columns.ts";
 import type { Quantity, RawAmounts, RawColumn, RawParts, RawRows } from "./documents.ts";
 import type { Profile } from "./profile.ts";
@@ -55,8 +54,10 @@ export interface Rows {
   alloc: Amounts | null;
   peak: Amounts | null;
   bytesVarUnit: number;
-  inheritedBytesVar: Column;
-  inheritedCountVar: Column;
+  /* Of what a forked process inherited, in bytes * bytes and in objects * objects; null: it has
+   * none. If all are 0, they are not known. */
+  inheritedBytesVar: Column | null;
+  inheritedCountVar: Column | null;
   parts: Record<Quantity, Parts | null>;
 }
 
@@ -153,8 +154,8 @@ export function decodeRows(raw: RawRows, profile: Profile): Rows {
     alloc,
     peak,
     bytesVarUnit: raw.bytes_var_unit,
-    inheritedBytesVar: figuresOrNull(raw.inherited_bytes_var, count, "inherited_bytes_var") ?? ZERO,
-    inheritedCountVar: figuresOrNull(raw.inherited_count_var, count, "inherited_count_var") ?? ZERO,
+    inheritedBytesVar: figuresOrNull(raw.inherited_bytes_var, count, "inherited_bytes_var"),
+    inheritedCountVar: figuresOrNull(raw.inherited_count_var, count, "inherited_count_var"),
     parts: {
       live: parts("live", live),
       alloc: parts("alloc", alloc),

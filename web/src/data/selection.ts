@@ -103,6 +103,26 @@ function matches(i: number, wanted: readonly [Int32Array, number][]): boolean {
 }
 
 /*
+ * What of each row the filters by thread, type, scope and age leave: null, if there is no such
+ * filter; "unknown", if the rows do not record one of them.
+ */
+export function matchingParts(rows: Rows, selection: Selection): Float64Array | null | "unknown" {
+  const { quantity, isCount } = selection.measure;
+  const keys = PART_KEYS.filter((key) => selection.parts[key] !== null);
+  if (keys.length === 0) return null;
+  const parts = rows.parts[quantity];
+  if (!parts || unknownParts(rows, selection).length > 0) return "unknown";
+  const wanted = keys.map((key): [Int32Array, number] => [
+    parts[key] as Int32Array,
+    selection.parts[key] as number,
+  ]);
+  const values = new Float64Array(rows.count);
+  const column = isCount ? parts.objects : parts.bytes;
+  for (let i = 0; i < parts.count; i++) if (matches(i, wanted)) values[parts.row[i]] += column[i];
+  return values;
+}
+
+/*
  * The value of each row in the measure of the selection; 0 where the selection does not contain the
  * row. A filter that the file cannot answer (unknownParts) selects nothing.
  */
@@ -113,26 +133,14 @@ export function rowValues(
 ): Float64Array {
   const { rows, snapshot } = loaded;
   const { quantity, isCount } = selection.measure;
-  const values = new Float64Array(rows.count);
   const amounts = rows[quantity];
-  if (!amounts || unknownParts(rows, selection).length > 0) return values;
+  const parts = matchingParts(rows, selection);
+  const values = new Float64Array(rows.count);
+  if (!amounts || parts === "unknown") return values;
   const heaps = chosenHeaps(profile, snapshot, selection.heap);
-  const parts = rows.parts[quantity];
-  const wanted: [Int32Array, number][] = [];
-  for (const key of PART_KEYS) {
-    const value = selection.parts[key];
-    const column = parts?.[key];
-    if (value !== null && column) wanted.push([column, value]);
-  }
-  if (wanted.length === 0 || !parts) {
-    const column = isCount ? amounts.count : amounts.bytes;
-    for (let i = 0; i < rows.count; i++) if (heaps[rows.heap[i]]) values[i] = column.at(i);
-    return values;
-  }
-  const column = isCount ? parts.objects : parts.bytes;
-  for (let i = 0; i < parts.count; i++) {
-    const row = parts.row[i];
-    if (heaps[rows.heap[row]] && matches(i, wanted)) values[row] += column[i];
+  const column = isCount ? amounts.count : amounts.bytes;
+  for (let i = 0; i < rows.count; i++) {
+    if (heaps[rows.heap[i]]) values[i] = parts === null ? column.at(i) : parts[i];
   }
   return values;
 }
