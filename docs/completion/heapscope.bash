@@ -123,7 +123,7 @@ _heapscope()
     local options='--help'
     case $command in
         run)
-            options+=' --interval --output --quiet --dump-every --dump-phase --dump-at-max --dump-above --dump-on-usr1'
+            options+=' --interval --output --html --quiet --dump-every --dump-phase --dump-at-max --dump-above --dump-on-usr1'
             options+=' --heaps --all-heaps --exclude-heaps --lifetimes --native-only --duration --only --no-follow --blocks --no-symbolize --no-compress --top --'
             options+=' --counters --smaps --no-types --system-stats'
             options+=' --max-overhead --max-memory --max-cpu-secs --shmem-size --block-client --no-block-client'

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 from conftest import clean_env
-from page_rows import QUANTITIES, Figure, write_page
+from page_rows import QUANTITIES, Figure, Page, write_page
 from waiting import wait_until
 
 VIEWS = {"space": ("live", False), "objects": ("live", True), "alloc_space": ("alloc", False),
@@ -343,3 +343,17 @@ def test_output(heapscope, python, tmp_path):
         done = heapscope("report", *args)
         assert done.returncode == 2 and reason in done.stderr, done.stderr
     assert out.read_text() == "old"
+
+
+def test_run(heapscope, tmp_path):
+    """`run --html` writes the page beside the trace, and keeps the program's exit status."""
+    done = heapscope("run", "--html", "-q", "-o", tmp_path / "x.pftrace", "--", "sh", "-c", "exit 3")
+    if "was built without the page" in done.stderr:
+        pytest.skip("heapscope was built without the page, because npm is missing")
+    assert done.returncode == 3, done.stderr
+    assert Page((tmp_path / "x.html").read_text()).profile["processes"]
+    (tmp_path / "y.html").mkdir()
+    done = heapscope("run", "--html", "-q", "-o", tmp_path / "y.pftrace", "--", "sh", "-c", "exit 3")
+    assert done.returncode == 3 and "cannot write" in done.stderr and (tmp_path / "y.pftrace").exists()
+    done = heapscope("run", "--html", "-o", "-", "--", "true")
+    assert done.returncode == 2 and "--html needs a file" in done.stderr

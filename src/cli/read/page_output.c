@@ -57,11 +57,19 @@ static int write_page(const struct hs_page_output *it, const struct loaded *load
     return hs_output_end(it->output, err);
 }
 
-int hs_page_output_run(const struct hs_page_output *it)
+bool hs_page_output_is_built(void)
 {
-    if (hs_page_template[0] == '\0') {
+    bool is_built = hs_page_template[0] != '\0';
+    if (!is_built) {
         hs_message("this heapscope was built without the page: build it with npm (on Debian: apt "
                    "install nodejs npm) and -Dweb=enabled; report without --html needs no page");
+    }
+    return is_built;
+}
+
+int hs_page_output_run(const struct hs_page_output *it)
+{
+    if (!hs_page_output_is_built()) {
         return HS_EXIT_STATUS_FAILED;
     }
     struct loaded *loaded = calloc(it->count + 1, sizeof(*loaded));
@@ -74,5 +82,29 @@ int hs_page_output_run(const struct hs_page_output *it)
         hs_profile_free(loaded[i].profile);
     }
     free(loaded);
+    return status;
+}
+
+int hs_page_output_beside(const char *path)
+{
+    static const char extension[] = ".pftrace";
+    const struct hs_heap_patterns all_heaps = { 0 };
+    const struct hs_report_options options = {
+        .view = HS_VIEW_AUTO,
+        .select = { .snapshot = HS_SELECT_LAST, .heaps = &all_heaps },
+    };
+    const struct hs_filter_options no_filters = { 0 };
+    struct hs_buf output = HS_BUF_INIT;
+    size_t bytes = strlen(path), end = sizeof(extension) - 1;
+    bool has_extension = bytes > end && strcmp(path + bytes - end, extension) == 0;
+    hs_buf_add(&output, path, has_extension ? bytes - end : bytes);
+    hs_buf_str(&output, ".html");
+    const struct hs_page_output it = { .paths = &path,
+                                       .count = 1,
+                                       .output = hs_buf_text(&output),
+                                       .options = &options,
+                                       .filters = &no_filters };
+    int status = output.err < 0 ? hs_output_end(path, output.err) : hs_page_output_run(&it);
+    hs_buf_deinit(&output);
     return status;
 }

@@ -25,6 +25,7 @@
 #include "cli/end_signals.h"
 #include "cli/heap_opts.h"
 #include "cli/message.h"
+#include "cli/read/page_output.h"
 #include "cli/record/own_session.h"
 #include "cli/record/run_meant.h"
 #include "cli/record/run_words.h"
@@ -53,6 +54,7 @@ struct run {
     struct hs_run_meant meant;
     const struct hs_run_head *head;
     bool is_quiet;
+    bool has_page; /* it is written at the end */
     bool is_following;
     bool is_dumping_at_usr1;
     bool is_unseen_told; /* the message about an unseen malloc was printed */
@@ -108,6 +110,8 @@ static int parse(struct run *run, int argc, char **argv)
             "record only processes whose name is this or matches this glob; may be given more "
             "than once"),
         HS_OPT_FLAG('q', "quiet", &run->is_quiet, "print no summary; errors are still printed"),
+        HS_OPT_FLAG(0, "html", &run->has_page,
+                    "also write a page for a browser: FILE with .html in place of .pftrace"),
         HS_OPTS_DUMPS(&run->settings.dumps),
         HS_OPT_FLAG(
             0, "dump-on-usr1", &run->is_dumping_at_usr1,
@@ -141,6 +145,12 @@ static int parse(struct run *run, int argc, char **argv)
     if (status == HS_ARGS_GO_ON) {
         run->program = args.operands;
         status = take(run, &spec, &parts);
+    }
+    if (status == HS_ARGS_GO_ON && run->has_page) {
+        bool is_stdout = run->output && strcmp(run->output, "-") == 0;
+        status = is_stdout ? hs_args_fail(&spec, "--html needs a file: name it with -o")
+                 : hs_page_output_is_built() ? HS_ARGS_GO_ON
+                                             : HS_EXIT_STATUS_FAILED;
     }
     hs_heap_opts_deinit(&parts.heaps);
     return status;
@@ -277,8 +287,8 @@ static void finish(struct run *run)
         hs_message("--smaps: the file contains no mappings: %s ended before they could be read",
                    run->program[0]);
     }
-    if (run->result.image_count > 0) {
-        hs_own_session_finish(&run->own);
+    if (run->result.image_count > 0 && hs_own_session_finish(&run->own) == 0 && run->has_page) {
+        hs_page_output_beside(run->own.path);
     }
 }
 
