@@ -138,6 +138,11 @@ export function plural(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${Math.round(value) === 1 ? one : many}`;
 }
 
+/* A sentence whose numbers stay in one line with their units. */
+export function keepUnits(text: string): string {
+  return text.replace(/(\d) (?=(%|B|[KMGTPE]iB|[MGTP]|s|ms|µs|us|min|h|d)\b|%)/g, "$1\u00a0");
+}
+
 /* At most `columns` characters of a text, with its end replaced by "…". */
 export function cut(text: string, columns: number): string {
   return text.length <= columns ? text : `${text.slice(0, Math.max(0, columns - 1))}…`;

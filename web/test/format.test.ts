@@ -7,6 +7,7 @@ import {
   cut,
   duration,
   exact,
+  keepUnits,
   margin,
   plural,
   share,
@@ -92,6 +93,12 @@ it("gives changes their sign", () => {
     "−1.00 KiB",
     "0 B",
   ]);
+});
+
+it("keeps numbers and units in one line", () => {
+  expect(keepUnits("1.2 MiB, 34.7 % of 5 s (7 blocks in 3 s)")).toBe(
+    "1.2\u00a0MiB, 34.7\u00a0% of 5\u00a0s (7 blocks in 3\u00a0s)",
+  );
 });
 
 it("cuts long text", () => {

@@ -1,5 +1,6 @@
 /*
- * A list of parts of a whole, each with a bar: its name, its value and its share.
+ * A list of parts of a whole, each with its name, its value, its share and a bar, which is as long
+ * as its share: the whole is the whole width.
  *
  * The bars are a picture of the shares that stand beside them in text, so they are hidden from
  * screen readers.
@@ -25,7 +26,6 @@ interface Props {
 }
 
 export function BarList({ bars, whole, format }: Props) {
-  const longest = Math.max(...bars.map((bar) => bar.value), 1e-9);
   return (
     <ol class="controls-bars">
       {bars.map((bar) => (
@@ -39,7 +39,7 @@ export function BarList({ bars, whole, format }: Props) {
           <div class="controls-bar-track" aria-hidden="true">
             <div
               style={{
-                width: `${Math.max(0.3, (100 * bar.value) / longest)}%`,
+                width: `${whole > 0 ? Math.max(0.3, (100 * bar.value) / whole) : 0}%`,
                 background: bar.colour ?? "var(--series-1)",
               }}
             />

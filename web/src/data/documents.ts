@@ -199,6 +199,7 @@ export interface Ledger {
   rss_bytes: number;
   pss_bytes: number;
   unexplained_bytes: number;
+  process_count?: number;
   lines: readonly LedgerLine[];
   [more: string]: unknown;
 }

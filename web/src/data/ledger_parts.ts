@@ -1,13 +1,30 @@
 /*
  * The lines of a ledger in few parts, as the report names them in a sentence: "blocks from malloc",
  * "code and data of modules". C says of each line which part it belongs to.
+ *
+ * Of several processes, memory that they share is divided among them (PSS): added up, their RSS
+ * would count it once for each.
  */
 import type { Ledger, LedgerLine } from "./documents.ts";
 
 export interface LedgerPart {
   name: string;
-  rssBytes: number;
+  bytes: number;
   lines: readonly LedgerLine[];
+}
+
+/* Whether the sizes are shares of PSS. */
+export function isShared(ledger: Ledger): boolean {
+  return (ledger.process_count ?? 1) > 1;
+}
+
+/* The whole of which the lines are parts. */
+export function ledgerBytes(ledger: Ledger): number {
+  return isShared(ledger) ? ledger.pss_bytes : ledger.rss_bytes;
+}
+
+export function lineBytes(ledger: Ledger, line: LedgerLine): number {
+  return isShared(ledger) ? line.pss_bytes : line.rss_bytes;
 }
 
 /* The parts, the largest first, with the lines of each, the largest first. */
@@ -21,10 +38,10 @@ export function ledgerParts(ledger: Ledger): LedgerPart[] {
   return [...parts]
     .map(([name, lines]) => ({
       name,
-      rssBytes: lines.reduce((sum, line) => sum + line.rss_bytes, 0),
-      lines: lines.sort((a, b) => b.rss_bytes - a.rss_bytes),
+      bytes: lines.reduce((sum, line) => sum + lineBytes(ledger, line), 0),
+      lines: lines.sort((a, b) => lineBytes(ledger, b) - lineBytes(ledger, a)),
     }))
-    .sort((a, b) => b.rssBytes - a.rssBytes);
+    .sort((a, b) => b.bytes - a.bytes);
 }
 
 /* What a line is, and its name where it has one. */

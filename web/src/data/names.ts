@@ -28,6 +28,13 @@ export function moduleName(profile: Profile, index: number): string {
   return module < 0 ? "" : profile.strings[profile.modules.name[module]];
 }
 
+/* Whether a function is of the program itself, and not of a library or a script. */
+export function isOfProgram(profile: Profile, index: number): boolean {
+  const module = profile.functions.module[index];
+  const isScript = profile.functions.file[index] > 0;
+  return !isScript && module >= 0 && profile.modules.isProgram[module] === 1;
+}
+
 /* "file.c:12", "file.c", or "". */
 export function sourceLine(profile: Profile, frame: number): string {
   const file = profile.strings[profile.frames.file[frame]];

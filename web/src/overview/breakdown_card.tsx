@@ -5,7 +5,7 @@ import { useMemo, useState } from "preact/hooks";
 
 import { BarList, type Bar } from "../controls/bar_list.tsx";
 import { breakdown, breakdownName, type BreakdownKey } from "../data/breakdown.ts";
-import { functionName, moduleName } from "../data/names.ts";
+import { functionName, isOfProgram, moduleName } from "../data/names.ts";
 import type { Profile } from "../data/profile.ts";
 import type { LoadedRows, Selection } from "../data/selection.ts";
 import { cut, plural } from "../format.ts";
@@ -38,7 +38,9 @@ function Name({ profile, id, views }: { profile: Profile; id: number; views: rea
       {cut(breakdownName(profile, "function", id), 160)}
     </bdi>
   );
-  const module = <small class="muted overview-module">{cut(moduleName(profile, id), 80)}</small>;
+  /* The one program need not be named again and again. */
+  const isOnly = profile.processes.length === 1 && isOfProgram(profile, id);
+  const module = isOnly ? "" : cut(moduleName(profile, id), 80);
   return (
     <>
       {views.includes("flame") ? (
@@ -46,7 +48,7 @@ function Name({ profile, id, views }: { profile: Profile; id: number; views: rea
       ) : (
         words
       )}{" "}
-      {module}
+      {module && <small class="muted overview-module">{module}</small>}
     </>
   );
 }

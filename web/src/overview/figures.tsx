@@ -2,8 +2,8 @@
  * The main figures, each with its margin: memory at the peak, live memory, what was allocated, and
  * the resident memory.
  */
-import type { Amount, Report } from "../data/documents.ts";
-import type { Quantity } from "../data/documents.ts";
+import type { Amount, Ledger, Quantity, Report } from "../data/documents.ts";
+import { ledgerBytes } from "../data/ledger_parts.ts";
 import type { Profile } from "../data/profile.ts";
 import type { Selection } from "../data/selection.ts";
 import { bytes, count, margin, NOT_RECORDED } from "../format.ts";
@@ -26,7 +26,7 @@ function Figure({ title, amount, isShown, isLeast }: FigureProps) {
           {least}
           {amount ? bytes(amount.bytes) : NOT_RECORDED}
           {amount && !isLeast && (
-            <small> {margin(amount.bytes, amount.bytes_low, amount.bytes_high, bytes)}</small>
+            <small>{margin(amount.bytes, amount.bytes_low, amount.bytes_high, bytes)}</small>
           )}
         </span>
         {amount && (
@@ -41,21 +41,32 @@ function Figure({ title, amount, isShown, isLeast }: FigureProps) {
   );
 }
 
-/* The highest resident memory of a process; of several, what they had at their snapshots. */
-function Resident({ profile, snapshots }: { profile: Profile; snapshots: readonly number[] }) {
+interface ResidentProps {
+  profile: Profile;
+  snapshots: readonly number[];
+  ledger: Ledger | undefined;
+}
+
+/*
+ * The highest resident memory of a process; of several, what they had at their snapshots, or when
+ * it was last read.
+ */
+function Resident({ profile, snapshots, ledger }: ResidentProps) {
   const chosen = snapshots.map((i) => profile.snapshots[i]);
   const now = chosen.map((snapshot) => snapshot.rss_bytes);
   const isKnown = now.length > 0 && !now.includes(null);
   const sum = isKnown ? now.reduce<number>((total, size) => total + (size ?? 0), 0) : null;
   const highest = chosen.length === 1 ? chosen[0].rss_peak_bytes : null;
+  const isRead = highest === null && sum === null && ledger !== undefined;
   return (
     <div class="overview-figure">
       <dt>{highest === null ? "Resident memory" : "Highest resident memory"}</dt>
       <dd>
-        <span class="overview-value">{bytes(highest ?? sum)}</span>
+        <span class="overview-value">{bytes(isRead ? ledgerBytes(ledger) : (highest ?? sum))}</span>
         {highest !== null && sum !== null && (
           <span class="muted">{bytes(sum)} at the snapshot</span>
         )}
+        {isRead && <span class="muted">when it was last read</span>}
         {highest === null && sum !== null && chosen.length > 1 && (
           <span class="muted">sum of {chosen.length} processes</span>
         )}
@@ -78,7 +89,12 @@ export function Figures({ profile, report, selection }: Props) {
   const liveTitle = isAtEnd ? "Live at the end" : "Live";
   return (
     <dl class="overview-figures">
-      <Figure title="Peak" amount={totals.peak} isShown={isShown("peak")} isLeast={isLeast} />
+      <Figure
+        title={snapshots.length > 1 ? "Peaks, added up" : "Peak"}
+        amount={totals.peak}
+        isShown={isShown("peak")}
+        isLeast={isLeast}
+      />
       <Figure title={liveTitle} amount={totals.live} isShown={isShown("live")} isLeast={isLeast} />
       <Figure
         title="Allocated"
@@ -86,7 +102,7 @@ export function Figures({ profile, report, selection }: Props) {
         isShown={isShown("alloc")}
         isLeast={isLeast}
       />
-      <Resident profile={profile} snapshots={selection.snapshots} />
+      <Resident profile={profile} snapshots={selection.snapshots} ledger={report.ledger} />
     </dl>
   );
 }

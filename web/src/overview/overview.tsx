@@ -8,6 +8,7 @@ import type { Report } from "../data/documents.ts";
 import { measureOf, type Measure } from "../data/measures.ts";
 import type { Profile } from "../data/profile.ts";
 import type { Selection } from "../data/selection.ts";
+import { keepUnits } from "../format.ts";
 import { Failure } from "../shell/failure.tsx";
 import { usePromise } from "../shell/use_promise.ts";
 import { useRows } from "../shell/use_selection.ts";
@@ -17,6 +18,9 @@ import { Figures } from "./figures.tsx";
 import { Measured } from "./measured.tsx";
 import "./overview.css";
 import { Resident } from "./resident.tsx";
+
+const NO_ANSWER =
+  "The command that made this page filtered the stacks: there is no answer for all memory.";
 
 /* What the report of this file is about. */
 function reportSelection(profile: Profile, file: number): Selection {
@@ -44,7 +48,7 @@ function FileOverview({ profile, file, views }: ViewProps & { file: number }) {
     <div class="overview-grid">
       <section class="overview-answer overview-card">
         <h2>Where did the memory go?</h2>
-        <p>{report.value.answer ?? "The report has no answer."}</p>
+        <p>{keepUnits(report.value.answer ?? NO_ANSWER)}</p>
         <Figures profile={profile} report={report.value} selection={selection} />
       </section>
       {rows.error !== null && <Failure what="The stacks cannot be read" error={rows.error} />}

@@ -1,7 +1,6 @@
 /*
  * What was recorded: program, command, process, time; and the choice between light and dark.
  */
-import { processName } from "../data/names.ts";
 import type { Profile } from "../data/profile.ts";
 import { cut, duration, moment, plural } from "../format.ts";
 import { ThemeButton } from "./theme_button.tsx";
@@ -9,7 +8,9 @@ import { ThemeButton } from "./theme_button.tsx";
 const COMMAND_CHARACTERS = 400;
 
 function Facts({ profile }: { profile: Profile }) {
-  const recorded = profile.processes.filter((process) => process.refusal === null);
+  const recorded = profile.processes
+    .filter((process) => process.refusal === null)
+    .sort((a, b) => a.file - b.file || (a.start_ms ?? 0) - (b.start_ms ?? 0));
   const first = recorded[0] ?? profile.processes[0];
   const file = profile.files[0];
   const facts: string[] = [];
@@ -19,7 +20,7 @@ function Facts({ profile }: { profile: Profile }) {
   if (file?.end_ms != null && file.end_ms > 0) facts.push(duration(file.end_ms / 1000));
   if (profile.snapshots.length > 1) facts.push(plural(profile.snapshots.length, "snapshot"));
   if (file?.origin) facts.push(file.origin);
-  const command = first?.cmdline && first.cmdline !== processName(profile, 0) ? first.cmdline : "";
+  const command = first && first.cmdline !== first.name ? first.cmdline : "";
   return (
     <div class="shell-facts">
       {command && (

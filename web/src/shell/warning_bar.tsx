@@ -5,7 +5,7 @@
 import type { Profile } from "../data/profile.ts";
 import type { Warning } from "../data/documents.ts";
 import type { Selection } from "../data/selection.ts";
-import { plural } from "../format.ts";
+import { keepUnits, plural } from "../format.ts";
 import { usePromise } from "./use_promise.ts";
 
 /* The files whose snapshots are shown. */
@@ -39,7 +39,7 @@ export function WarningBar({ profile, selection, figures }: Props) {
       {serious.length > 0 && (
         <ul class="shell-serious">
           {serious.map((warning, i) => (
-            <li key={i}>{warning.text}</li>
+            <li key={i}>{keepUnits(warning.text)}</li>
           ))}
         </ul>
       )}
@@ -48,7 +48,7 @@ export function WarningBar({ profile, selection, figures }: Props) {
           <summary>{plural(remarks.length, "remark")} on these figures</summary>
           <ul>
             {remarks.map((warning, i) => (
-              <li key={i}>{warning.text}</li>
+              <li key={i}>{keepUnits(warning.text)}</li>
             ))}
           </ul>
         </details>
