@@ -14,6 +14,7 @@ after(stopBrowser);
 test("names from the profile are text", async () => {
   const { page, close, problems } = await opened();
   assert.match(await page.textContent("main"), /<img src=x onerror='window.hostile=1'>/);
+  assert.match(await page.textContent("main"), /⟨U\+202E⟩evil⟨U\+202C⟩ ␛\[31m␇/);
   assert.equal(await page.$("main script, main img"), null);
   assert.equal(await page.evaluate(() => window.hostile), undefined);
   assert.deepEqual(problems, []);

@@ -9,7 +9,7 @@ import gzip
 import json
 
 MIB = 1 << 20
-HOSTILE = ["<script>alert(1)</script>", "<img src=x onerror='window.hostile=1'>", "‮evil‬ \x1b[31m\x07", "x" * 10000,
+HOSTILE = ["<script>alert(1)</script>", "<img src=x onerror='window.hostile=1'>", "\u202eevil\u202c \x1b[31m\x07", "x" * 10000,
            "</script><script>window.hostile=1</script>", "a&amp;b \"quoted\" 'too'"]
 # Stacks, the outermost function first, and what of the live memory each holds in 1/1000.
 STACKS = [

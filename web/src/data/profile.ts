@@ -19,6 +19,7 @@ import type {
 } from "./documents.ts";
 import { decodeRows, type Rows } from "./rows.ts";
 import type { DataSource } from "./source.ts";
+import { makeVisible } from "./visible.ts";
 
 const FORMAT = 1;
 /* Rows of so many snapshots are kept: a million stacks take some 200 MB a snapshot. */
@@ -251,5 +252,9 @@ export function decodeProfile(raw: RawProfile, source: DataSource): Profile {
 
 /* Reads the document "profile", which names the others. */
 export async function openProfile(source: DataSource): Promise<Profile> {
-  return decodeProfile(await source.load<RawProfile>("profile"), source);
+  const checked: DataSource = {
+    isServed: source.isServed,
+    load: async <T>(name: string) => makeVisible(await source.load<T>(name)),
+  };
+  return decodeProfile(await checked.load<RawProfile>("profile"), checked);
 }

@@ -26,7 +26,7 @@ function Figure({ title, amount, isShown, isLeast }: FigureProps) {
           {least}
           {amount ? bytes(amount.bytes) : NOT_RECORDED}
           {amount && !isLeast && (
-            <small>{margin(amount.bytes, amount.bytes_low, amount.bytes_high, bytes)}</small>
+            <small> {margin(amount.bytes, amount.bytes_low, amount.bytes_high, bytes)}</small>
           )}
         </span>
         {amount && (
