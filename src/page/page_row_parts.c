@@ -35,12 +35,12 @@ static uint64_t key_of(const struct hs_page_rows *rows, uint32_t node, uint32_t 
 /* The row of a part; its count if there is none, in a forged file. */
 static uint32_t find_row(const struct hs_page_rows *rows, const struct hs_profile_part *part)
 {
-    const struct hs_profile_sample *samples =
-        &rows->source->profile->samples[rows->dump->sample_first];
     /* A stack without samples is not in the tree. */
-    if (rows->source->branch.agg.malloc_nodes[part->node] == HS_NODE_NONE) {
+    if (rows->count == 0 || rows->source->branch.agg.malloc_nodes[part->node] == HS_NODE_NONE) {
         return rows->count;
     }
+    const struct hs_profile_sample *samples =
+        &rows->source->profile->samples[rows->dump->sample_first];
     uint64_t key = key_of(rows, part->node, part->heap);
     uint32_t low = 0, high = rows->count;
     while (low < high) {
@@ -167,12 +167,12 @@ int hs_page_row_parts_write(const struct hs_page_rows *rows, struct hs_json *jso
     hs_json_key(json, "parts");
     hs_json_open(json, '{');
     for (unsigned view = 0; view < HS_PART_VIEWS_ALL && err == 0; view++) {
-        struct row_parts it = {
-            .rows = rows,
-            .parts = &rows->source->profile->parts[rows->dump->part_first[view]],
-        };
+        struct row_parts it = { .rows = rows };
         bool is_known = rows->dump->parts_n[view] > 0 &&
                         (view != HS_PARTS_ALLOC || rows->dump->has_alloc_scopes);
+        if (is_known) {
+            it.parts = &rows->source->profile->parts[rows->dump->part_first[view]];
+        }
         err = is_known ? sort(&it, view) : 0;
         if (is_known && err == 0) {
             hs_json_key(json, keys[view]);

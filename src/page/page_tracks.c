@@ -41,7 +41,8 @@ static void write_track(const struct hs_page_source *source, uint32_t file,
                         const struct hs_profile_track *track, struct hs_json *json)
 {
     const struct hs_profile *p = source->profile;
-    const struct track values = { source, &p->counters[track->counter_first] };
+    const struct track values = { source, track->counters_n > 0 ? &p->counters[track->counter_first]
+                                                                : NULL };
     hs_json_open(json, '{');
     hs_json_kv_uint(json, "file", file);
     kv_known(json, "process", track->process < p->process_count,

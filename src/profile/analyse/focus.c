@@ -135,9 +135,9 @@ void hs_focus_keep(struct hs_profile *p, struct hs_profile_dump *dump, const boo
         }
         dump->parts_n[view] = kept;
     }
-    struct hs_profile_block *blocks = p->blocks + (dump->has_blocks ? dump->block_first : 0);
-    uint64_t kept_blocks = 0;
-    for (uint64_t i = 0; dump->has_blocks && i < dump->blocks_n; i++) {
+    uint64_t block_count = dump->has_blocks ? dump->blocks_n : 0, kept_blocks = 0;
+    struct hs_profile_block *blocks = block_count > 0 ? p->blocks + dump->block_first : NULL;
+    for (uint64_t i = 0; i < block_count; i++) {
         if (is_kept[blocks[i].node]) {
             blocks[kept_blocks++] = blocks[i];
         }
