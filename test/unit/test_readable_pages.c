@@ -1,10 +1,12 @@
 /*
  * Pages that are believed to be readable: what the kernel said counts for a number of walks, until
- * the program closes memory, and no page is read that was not asked for.
+ * the program closes memory, and no page is read that was not asked for. The two pages that were
+ * asked for last are recognized without a search.
  */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include <cmocka.h>
@@ -162,6 +164,94 @@ static void test_shared_place(void **state)
     munmap(va, bytes);
 }
 
+/* What the table says is forgotten, and the kernel would deny: only the two entries beside the
+ * table can say that a page is readable. */
+static void leave_only_last_two(uint8_t *va, size_t bytes)
+{
+    memset(pages.page, 0, sizeof(pages.page));
+    assert_int_equal(mprotect(va, bytes, PROT_NONE), 0);
+}
+
+static uint8_t *map_readable(size_t page_count)
+{
+    uint8_t *va =
+        mmap(NULL, page_count * PAGE_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(va, MAP_FAILED);
+    return va;
+}
+
+static void test_last_two(void **state)
+{
+    (void)state;
+    enum { A, B, C, N };
+    /* Pages in the order in which they are asked for, and which of them are recognized then. */
+    static const struct {
+        unsigned asked[4];
+        unsigned count;
+        bool is_recognized[N];
+    } cases[] = {
+        { { A }, 1, { true, false, false } },
+        { { A, B }, 2, { true, true, false } },
+        { { B, A }, 2, { true, true, false } },
+        { { A, B, C }, 3, { false, true, true } },
+        { { C, B, A }, 3, { true, true, false } },
+        /* A page that is recognized does not displace the other one. */
+        { { A, B, A, A }, 4, { true, true, false } },
+        { { A, B, B, B }, 4, { true, true, false } },
+    };
+    for (unsigned i = 0; i < HS_COUNT_OF(cases); i++) {
+        uint8_t *va = map_readable(N);
+        hs_readable_pages_forget(&pages);
+        for (unsigned k = 0; k < cases[i].count; k++) {
+            assert_true(is_believed(va + (size_t)cases[i].asked[k] * PAGE_BYTES));
+        }
+        leave_only_last_two(va, (size_t)N * PAGE_BYTES);
+        for (size_t page = 0; page < N; page++) {
+            assert_int_equal(is_believed(va + page * PAGE_BYTES), cases[i].is_recognized[page]);
+        }
+        munmap(va, (size_t)N * PAGE_BYTES);
+    }
+}
+
+/* Of bytes in several pages the last page is noted, and such bytes are never taken for those of one
+ * page. Nothing at all is not readable either. */
+static void test_last_two_and_their_ends(void **state)
+{
+    (void)state;
+    uint8_t *va = map_readable(2);
+    const uint64_t end = (uint64_t)(uintptr_t)va + PAGE_BYTES;
+    assert_non_null(hs_readable_pages_at(&pages, end - 8, 16));
+    leave_only_last_two(va, (size_t)2 * PAGE_BYTES);
+    assert_non_null(hs_readable_pages_at(&pages, end, PAGE_BYTES));
+    assert_non_null(hs_readable_pages_at(&pages, end + PAGE_BYTES - 1, 1));
+    assert_null(hs_readable_pages_at(&pages, end, PAGE_BYTES + 1));
+    assert_null(hs_readable_pages_at(&pages, end + PAGE_BYTES - 1, 2));
+    assert_null(hs_readable_pages_at(&pages, end, 0));
+    assert_null(hs_readable_pages_at(&pages, end, SIZE_MAX));
+    assert_null(hs_readable_pages_at(&pages, end - 8, 8));
+    munmap(va, (size_t)2 * PAGE_BYTES);
+}
+
+/* A page that could not be read is not noted, and displaces none that could. */
+static void test_last_two_are_readable(void **state)
+{
+    (void)state;
+    uint8_t *va = map_readable(3);
+    assert_int_equal(mprotect(va + (size_t)2 * PAGE_BYTES, PAGE_BYTES, PROT_NONE), 0);
+    assert_true(is_believed(va));
+    assert_true(is_believed(va + PAGE_BYTES));
+    assert_false(is_believed(va + (size_t)2 * PAGE_BYTES));
+    assert_false(is_believed(va + (size_t)2 * PAGE_BYTES));
+    leave_only_last_two(va, (size_t)3 * PAGE_BYTES);
+    assert_true(is_believed(va));
+    assert_true(is_believed(va + PAGE_BYTES));
+    /* What is forgotten is not recognized. */
+    hs_readable_pages_forget(&pages);
+    assert_false(is_believed(va));
+    assert_false(is_believed(va + PAGE_BYTES));
+    munmap(va, (size_t)3 * PAGE_BYTES);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -173,6 +263,9 @@ int main(void)
         cmocka_unit_test_setup(test_last_era, set_up),
         cmocka_unit_test_setup(test_pages_of_a_stack, set_up),
         cmocka_unit_test_setup(test_shared_place, set_up),
+        cmocka_unit_test_setup(test_last_two, set_up),
+        cmocka_unit_test_setup(test_last_two_and_their_ends, set_up),
+        cmocka_unit_test_setup(test_last_two_are_readable, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
