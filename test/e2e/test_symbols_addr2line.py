@@ -21,7 +21,6 @@ We give the name from DWARF; of several symbols the global one; and no name for 
 every symbol.
 """
 
-import bisect
 import os
 import pathlib
 import re
@@ -29,7 +28,9 @@ import shutil
 import subprocess
 
 import pytest
+import symbols_programs as programs
 import symbols_reference as reference
+from symbols_differences import SymbolList
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "test" / "target" / "symbols.cc"
@@ -148,27 +149,6 @@ def test_separate_debug_files(symbols, name, count):
     assert share_that_agrees(found, addresses, debug, ("addr2line", "llvm-addr2line-14")) >= 0.995
 
 
-class SymbolList:
-    """All functions of one symbol table, as readelf lists them, and which of them cover an address."""
-
-    def __init__(self, module, *options):
-        command = ["readelf", "-W", *options, str(module)]
-        out = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=True)
-        form = r"^ *\d+: ([0-9a-f]+) +(\w+) (?:FUNC|IFUNC|NOTYPE) +\w+ +\w+ +\d+ (\S+)"
-        rows = re.findall(form, out.stdout, re.M)
-        self.rows = sorted((int(at, 16), int(at, 16) + int(size, 0), name) for at, size, name in rows)
-        self.longest = max(end - start for start, end, _ in self.rows)
-
-    def names(self, address):
-        at = bisect.bisect_right(self.rows, (address, 1 << 64, ""))
-        names = set()
-        while at > 0 and self.rows[at - 1][0] > address - self.longest:
-            at -= 1
-            if address < self.rows[at][1]:
-                names.add(reference.bare(self.rows[at][2]))
-        return names
-
-
 @pytest.mark.parametrize(
     "path, source, options",
     [
@@ -203,39 +183,11 @@ def test_symbol_tables(symbols, path, source, options):
     assert len(wrong) <= len(addresses) * 0.001
 
 
-UNIT = """
-#include <stdlib.h>
-void touch(int);
-static inline int first(int x) { touch(x); if (x & 1) touch(x + 1); return x * 3; }
-static inline int second(int x) { int r = first(x) + 1;
- touch(r);
- return r; }
-"""
-FUNCTION = """int f{unit}_{i}(int n) {{
-  int s = 0;
-  for (int i = 0; i < n; i++) {{
-    s += second(i + {i});
-    if (s & {bit})
-      touch(s);
-    s ^= first(s);
-  }}
-  free(malloc(n));
-  return s;
-}}
-"""
-
-
 @pytest.mark.slow
 def test_split_units(symbols, tmp_path):
     """A C program with split DWARF has the names, lines and chains of the same program without; of that, all tools say the
     same. LLVM 14 and elfutils 0.188 themselves give most inlined calls of the split one the wrong function."""
-    (tmp_path / "main.c").write_text("void touch(int x) { __asm__ volatile(\"\" : : \"r\"(x)); }\nint main(void) { return 0; }\n")
-    for unit in range(8):
-        functions = (FUNCTION.format(unit=unit, i=i, bit=1 << i % 7) for i in range(220))
-        (tmp_path / f"u{unit}.c").write_text(UNIT + "".join(functions))
-    sources = ["main.c", *(f"u{unit}.c" for unit in range(8))]
-    for name, flags in (("whole", []), ("split", ["-gsplit-dwarf"])):
-        subprocess.run(["gcc", "-O2", "-g", *flags, "-o", name, *sources], cwd=tmp_path, check=True)
+    programs.build_c(tmp_path)
     addresses = reference.call_sites(tmp_path / "whole", 10000)
     assert len(addresses) >= 10000 and addresses == reference.call_sites(tmp_path / "split", 10000)
     whole, split = symbols(tmp_path / "whole", addresses), symbols(tmp_path / "split", addresses)
