@@ -61,6 +61,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         [HS_CTL_SNAPPED] = &hs__ctl__snapped__descriptor,
         [HS_CTL_DUMP] = &hs__ctl__dump__descriptor,
         [HS_CTL_DUMPED] = &hs__ctl__dumped__descriptor,
+        [HS_CTL_WATCH] = &hs__ctl__watch__descriptor,
+        [HS_CTL_WATCHED] = &hs__ctl__watched__descriptor,
+        [HS_CTL_NEXT] = &hs__ctl__next__descriptor,
+        [HS_CTL_UPDATE] = &hs__ctl__update__descriptor,
     };
     struct hs_ctl_head_v1 head;
     if (hs_ctl_parse(data, size, &head) != 0 || (head.flags & HS_CTL_IN_FILE)) {

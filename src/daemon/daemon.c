@@ -253,6 +253,7 @@ static void connect_parts(struct hs_daemon *daemon)
         .jobs = &daemon->jobs,
         .access = &daemon->access,
         .daemon_socket = &daemon->daemon_socket,
+        .watches = &daemon->watches,
         .is_system = daemon->is_system,
         .uid = daemon->uid,
         .start_real_ns = hs_clock_ns(CLOCK_REALTIME),
@@ -334,6 +335,7 @@ void hs_daemon_close(struct hs_daemon *daemon)
 {
     hs_attach_workers_forget_all(&daemon->attach_workers);
     hs_store_workers_forget_all(&daemon->store_workers);
+    hs_watches_end_all(&daemon->watches);
     hs_peers_drop_all(&daemon->peers);
     hs_recording_jobs_free(&daemon->jobs);
     daemon->hub = hs_hub_free(daemon->hub);
@@ -355,6 +357,8 @@ int hs_daemon_run(struct hs_daemon *daemon)
         log_lack_of_descriptors(daemon, now_ns);
         uint64_t peers_ns = hs_peers_expire(&daemon->peers, now_ns);
         until_ns = peers_ns < until_ns ? peers_ns : until_ns;
+        uint64_t watches_ns = hs_request_watches_turn(&daemon->requests, now_ns);
+        until_ns = watches_ns < until_ns ? watches_ns : until_ns;
         uint64_t left_ns = hs_recording_jobs_end_left(&daemon->jobs, now_ns);
         until_ns = left_ns < until_ns ? left_ns : until_ns;
         if (daemon->is_stopping) {

@@ -69,6 +69,7 @@ struct hs_daemon {
     struct hs_recording_jobs jobs;
     struct hs_attach_workers attach_workers;
     struct hs_store_workers store_workers;
+    struct hs_watches watches;
     struct hs_handover handover;
 };
 

@@ -4,6 +4,8 @@
  */
 #include "daemon/requests.h"
 
+#include "session/answer_watch.h"
+
 static void add_session(struct hs_listing *listing, const struct hs_recording_job *job)
 {
     static const char *const states[] = { "running", "finishing", "done" };
@@ -44,6 +46,7 @@ int hs_request_list(const struct hs_requests *requests, struct hs_peer *peer)
             add_session(listing, jobs->list[i]);
         }
     }
+    hs_answer_watches_list(requests->watches, listing);
     int r = hs_peer_reply(peer, HS_CTL_LISTED, &listing->listed.base, NULL, 0);
     hs_listing_free(listing);
     return r;

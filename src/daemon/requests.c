@@ -168,6 +168,7 @@ int hs_request_handle(void *ctx, struct hs_peer *peer, struct hs_ctl_message *me
                  : message->kind == HS_CTL_LIST     ? &hs__ctl__list__descriptor
                  : message->kind == HS_CTL_DUMP     ? &hs__ctl__dump__descriptor
                  : message->kind == HS_CTL_SNAPSHOT ? &hs__ctl__snapshot__descriptor
+                 : message->kind == HS_CTL_WATCH    ? &hs__ctl__watch__descriptor
                                                     : NULL;
     ProtobufCMessage *body = descriptor ? hs_ctl_unpack(message, descriptor) : NULL;
     if (!body) {
@@ -180,6 +181,8 @@ int hs_request_handle(void *ctx, struct hs_peer *peer, struct hs_ctl_message *me
         r = hs_request_list(requests, peer);
     } else if (message->kind == HS_CTL_DUMP) {
         r = dump(requests, peer, (const Hs__Ctl__Dump *)(const void *)body);
+    } else if (message->kind == HS_CTL_WATCH) {
+        r = hs_request_watch(requests, peer, (const Hs__Ctl__Watch *)(const void *)body);
     } else {
         r = snapshot(requests, peer, (const Hs__Ctl__Snapshot *)(const void *)body);
     }

@@ -20,6 +20,7 @@
 #include "daemon/recording_job.h"
 #include "session/answers.h"
 #include "session/hub.h"
+#include "watch/send/watches.h"
 
 /* What requests use of the daemon, which owns all of it. */
 struct hs_requests {
@@ -27,6 +28,7 @@ struct hs_requests {
     struct hs_recording_jobs *jobs;
     const struct hs_access_control *access;
     struct hs_daemon_socket *daemon_socket;
+    struct hs_watches *watches;
     bool is_system;
     uid_t uid;
     bool is_stopping; /* no more sessions begin */
@@ -58,3 +60,9 @@ int hs_request_start(const struct hs_requests *requests, struct hs_peer *peer,
                      struct hs_ctl_message *message);
 /* In request_list.c: handles `list`. Returns as hs_peer_request_fn does. */
 int hs_request_list(const struct hs_requests *requests, struct hs_peer *peer);
+/* In request_watch.c: handles `watch`. Returns as hs_peer_request_fn does. */
+int hs_request_watch(const struct hs_requests *requests, struct hs_peer *peer,
+                     const Hs__Ctl__Watch *request);
+/* Ends the watches of processes that no session records any more. Returns as hs_watches_turn()
+ * does. */
+uint64_t hs_request_watches_turn(const struct hs_requests *requests, uint64_t now_ns);

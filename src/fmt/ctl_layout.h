@@ -359,7 +359,19 @@ enum hs_ctl_kind {
     HS_CTL_SNAPPED,
     HS_CTL_DUMP,
     HS_CTL_DUMPED,
+    HS_CTL_WATCH,
+    HS_CTL_WATCHED,
+    HS_CTL_NEXT, /* these two on the connection of a watch only */
+    HS_CTL_UPDATE,
     HS_CTL_KIND_N,
+};
+
+/* Why an update is the last one. */
+enum hs_watch_end {
+    HS_WATCH_GOES_ON,
+    HS_WATCH_END_PROCESS, /* the process ended, executed another program, or is recorded no more */
+    HS_WATCH_END_FAILED,  /* the region could not be read */
+    HS_WATCH_END_N,
 };
 
 /* Flags of a message. */

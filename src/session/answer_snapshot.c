@@ -7,91 +7,23 @@
 #include <unistd.h>
 
 #include "ctl/ctl_message.h"
+#include "session/answer_choice.h"
 #include "session/answers.h"
 #include "session/frame_names.h"
-#include "session/match.h"
-#include "session/process_facts.h"
 #include "sources/sources.h"
 #include "trace/trace_writer.h"
 
-#define HS_CANDIDATES_TOLD 20
-
 /* --- which process ---------------------------------------------------------------------------- */
 
-/* The processes that match a request. */
-struct choice {
-    struct hs_target *target; /* the last one that matches */
-    const char *session;
-    size_t count;
-    bool has_client; /* a process of this pid has a client; it may be dormant */
-    Hs__Ctl__Candidate candidates[HS_CANDIDATES_TOLD];
-    Hs__Ctl__Candidate *pointers[HS_CANDIDATES_TOLD];
-    char processes[HS_CANDIDATES_TOLD][64];
-    char process[64]; /* the name of the target */
-};
-
-static bool is_by_pid(const Hs__Ctl__Snapshot *request)
-{
-    return request->has_pid && request->pid != 0;
-}
-
-static void remember(struct choice *choice, const struct hs_process_facts *facts)
-{
-    size_t i = choice->count++;
-    hs_match_display(&facts->facts, choice->process, sizeof(choice->process));
-    if (i < HS_CANDIDATES_TOLD) {
-        Hs__Ctl__Candidate *it = choice->pointers[i] = &choice->candidates[i];
-        hs__ctl__candidate__init(it);
-        memcpy(choice->processes[i], choice->process, sizeof(choice->process));
-        it->has_pid = true;
-        it->pid = (uint32_t)facts->facts.pid;
-        it->process = choice->processes[i];
-        it->session = (char *)(uintptr_t)choice->session;
-    }
-}
-
-static void consider(const struct hs_recorded *recorded, const Hs__Ctl__Snapshot *request,
-                     struct hs_target *target, struct choice *choice)
-{
-    struct hs_process_facts facts;
-    if (target->process.has_ended || !recorded->may_see(recorded->ctx, target) ||
-        (is_by_pid(request) && target->process.pid != (pid_t)request->pid)) {
-        return;
-    }
-    choice->has_client = true;
-    const char *session = recorded->session_of(recorded->ctx, target);
-    if (!session) {
-        return;
-    }
-    hs_process_facts_of_target(target, &facts);
-    if (request->name && !hs_match_name(request->name, &facts.facts)) {
-        return;
-    }
-    choice->target = target;
-    choice->session = session;
-    remember(choice, &facts);
-}
-
-static int refuse(int sock, const Hs__Ctl__Snapshot *request, const struct choice *choice)
-{
-    if (choice->count > 1) {
-        return hs_ctl_refuse(sock, "%zu processes are recorded; name one with -p PID",
-                             choice->count);
-    }
-    if (is_by_pid(request)) {
-        return hs_ctl_refuse(sock, "process %u is not recorded any more", request->pid);
-    }
-    return hs_ctl_refuse(sock, "no such process is recorded any more");
-}
-
-static int send_candidates(int sock, const Hs__Ctl__Snapshot *request, struct choice *choice)
+static int send_candidates(int sock, const Hs__Ctl__Snapshot *request,
+                           struct hs_answer_choice *choice)
 {
     Hs__Ctl__Snapped answer = HS__CTL__SNAPPED__INIT;
     answer.candidates = choice->pointers;
     answer.n_candidates = choice->count < HS_CANDIDATES_TOLD ? choice->count : HS_CANDIDATES_TOLD;
     answer.has_candidate_count = answer.has_is_dormant = true;
     answer.candidate_count = choice->count;
-    answer.is_dormant = choice->count == 0 && is_by_pid(request) && choice->has_client;
+    answer.is_dormant = choice->count == 0 && request->pid != 0 && choice->has_client;
     return hs_ctl_send(sock, HS_CTL_SNAPPED, &answer.base, NULL, 0);
 }
 
@@ -173,7 +105,7 @@ static int write_trace(struct hs_target *target, const Hs__Ctl__Snapshot *reques
     return r;
 }
 
-static int send_trace(int sock, const Hs__Ctl__Snapshot *request, struct choice *choice,
+static int send_trace(int sock, const Hs__Ctl__Snapshot *request, struct hs_answer_choice *choice,
                       uint64_t now_ns)
 {
     Hs__Ctl__Snapped answer = HS__CTL__SNAPPED__INIT;
@@ -201,13 +133,11 @@ static int send_trace(int sock, const Hs__Ctl__Snapshot *request, struct choice 
 int hs_answer_snapshot(const struct hs_recorded *recorded, int sock,
                        const Hs__Ctl__Snapshot *request, uint64_t now_ns)
 {
-    struct choice choice = { .target = NULL };
-    for (size_t i = 0; i < recorded->registry->target_count; i++) {
-        consider(recorded, request, recorded->registry->targets[i], &choice);
-    }
+    struct hs_answer_choice choice;
+    hs_answer_choose(recorded, request->pid, request->name, &choice);
     if (request->is_query) {
         return send_candidates(sock, request, &choice);
     }
     return choice.count == 1 ? send_trace(sock, request, &choice, now_ns)
-                             : refuse(sock, request, &choice);
+                             : hs_answer_refuse_choice(sock, request->pid, &choice);
 }

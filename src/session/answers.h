@@ -47,6 +47,8 @@ struct hs_recorded {
 int hs_answer_snapshot(const struct hs_recorded *recorded, int sock,
                        const Hs__Ctl__Snapshot *request, uint64_t now_ns);
 
+#define HS_LISTED_WATCHES_MAX 64U
+
 /* The answer to `list`, with the memory that its texts and lists are in. */
 struct hs_listing {
     Hs__Ctl__Listed listed;
@@ -57,6 +59,8 @@ struct hs_listing {
     Hs__Ctl__Session *sessions;
     Hs__Ctl__Session **session_pointers;
     struct hs_heaps_message *heaps; /* by session */
+    Hs__Ctl__Watching watches[HS_LISTED_WATCHES_MAX];
+    Hs__Ctl__Watching *watch_pointers[HS_LISTED_WATCHES_MAX];
 };
 
 /* Makes a listing of the processes that the peer may see, and of what this process itself costs,

@@ -279,6 +279,10 @@ static void record(struct hs_program_run *run)
 {
     while (!run->has_ended) {
         uint64_t until = hs_hub_turn(run->hub, now_ns());
+        if (run->config.on_turn) {
+            uint64_t turn_ns = run->config.on_turn(run->config.ctx, now_ns());
+            until = turn_ns < until ? turn_ns : until;
+        }
         if (run->is_time_over) {
             hs_hub_leave_running(run->hub); /* those that have started since */
         }

@@ -49,6 +49,9 @@ struct hs_program_run_config {
      * no calls. */
     void (*on_unseen)(void *ctx, pid_t pid, const char *words);
     hs_registry_peer_fn *on_peer; /* receives connections of commands; NULL: they are rejected */
+    /* Called in each turn of the loop. Returns when to call it again (CLOCK_MONOTONIC). NULL: no
+     * calls. */
+    uint64_t (*on_turn)(void *ctx, uint64_t now_ns);
     void *ctx;
 };
 

@@ -4,6 +4,7 @@
 #include "session/session_server.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,11 @@
 #include "ctl/ctl_message.h"
 #include "ctl/ctl_socket.h"
 #include "rt/clock.h"
+#include "session/answer_watch.h"
+#include "symbol/target_files.h"
+
+/* Those that a terminal sends to a whole process group, and those that ask a command to end. */
+static const int group_signals[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP };
 
 static const char *session_of(const void *ctx, const struct hs_target *target)
 {
@@ -26,6 +32,12 @@ static bool may_see(const void *ctx, const struct hs_target *target)
     (void)target;
     return true;
 }
+
+#define RECORDED_OF(server)                                                                        \
+    {                                                                                              \
+        .registry = (server)->registry, .session_of = session_of, .may_see = may_see,              \
+        .ctx = (server)                                                                            \
+    }
 
 /* Does the peer belong to our user or to root? */
 static bool is_allowed(int sock)
@@ -80,6 +92,7 @@ static int answer_list(const struct hs_session_server *server, const struct hs_r
     session->dump_count = figures.dump_count;
     session->file_bytes = figures.file_bytes;
     hs_listing_add_up(listing, session);
+    hs_answer_watches_list(&server->watches, listing);
     int r = hs_ctl_send(sock, HS_CTL_LISTED, &listing->listed.base, NULL, 0);
     hs_listing_free(listing);
     return r;
@@ -106,17 +119,40 @@ static bool take_stop(struct hs_session_server *server, const Hs__Ctl__Stop *req
     return true;
 }
 
+/* In a watch worker, which has the rights of our own user already, or of root if we are root. It
+ * ends by itself when we end: it ignores signals to our process group. */
+static int settle_worker(const void *ctx, const int *fds, size_t count)
+{
+    sigset_t none;
+    (void)ctx;
+    hs_target_files_close_others(NULL, STDERR_FILENO + 1, fds, count);
+    for (size_t i = 0; i < HS_COUNT_OF(group_signals); i++) {
+        signal(group_signals[i], SIG_IGN);
+    }
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    return 0;
+}
+
+static int answer_watch(struct hs_session_server *server, const struct hs_recorded *recorded,
+                        int sock, const Hs__Ctl__Watch *request)
+{
+    struct hs_watch_asker asker = { .settle = settle_worker };
+    gid_t gid;
+    int r = hs_ctl_socket_peer(sock, &asker.pid, &asker.uid, &gid);
+    return r < 0 ? r : hs_answer_watch(recorded, &server->watches, &asker, sock, request);
+}
+
 /* True: the connection is kept. */
 static bool answer(struct hs_session_server *server, const struct hs_ctl_message *message, int sock,
                    uint64_t now_ns)
 {
-    const struct hs_recorded recorded = {
-        .registry = server->registry, .session_of = session_of, .may_see = may_see, .ctx = server
-    };
+    const struct hs_recorded recorded = RECORDED_OF(server);
     const ProtobufCMessageDescriptor *descriptor =
         message->kind == HS_CTL_STOP       ? &hs__ctl__stop__descriptor
         : message->kind == HS_CTL_LIST     ? &hs__ctl__list__descriptor
         : message->kind == HS_CTL_SNAPSHOT ? &hs__ctl__snapshot__descriptor
+        : message->kind == HS_CTL_WATCH    ? &hs__ctl__watch__descriptor
                                            : NULL;
     ProtobufCMessage *body = descriptor ? hs_ctl_unpack(message, descriptor) : NULL;
     bool is_kept = false;
@@ -129,6 +165,8 @@ static bool answer(struct hs_session_server *server, const struct hs_ctl_message
         is_kept = take_stop(server, (const Hs__Ctl__Stop *)(const void *)body, sock);
     } else if (message->kind == HS_CTL_LIST) {
         answer_list(server, &recorded, sock);
+    } else if (message->kind == HS_CTL_WATCH) {
+        answer_watch(server, &recorded, sock, (const Hs__Ctl__Watch *)(const void *)body);
     } else {
         hs_answer_snapshot(&recorded, sock, (const Hs__Ctl__Snapshot *)(const void *)body, now_ns);
     }
@@ -161,10 +199,22 @@ void hs_session_server_serve(struct hs_session_server *server, int connection_fd
     }
 }
 
+uint64_t hs_session_server_turn(struct hs_session_server *server, uint64_t now_ns)
+{
+    const struct hs_recorded recorded = RECORDED_OF(server);
+    return hs_answer_watches_turn(&recorded, &server->watches, now_ns);
+}
+
+void hs_session_server_end_watches(struct hs_session_server *server)
+{
+    hs_watches_end_all(&server->watches);
+}
+
 void hs_session_server_close(struct hs_session_server *server,
                              const struct hs_session_server_outcome *outcome)
 {
     Hs__Ctl__Stopped stopped = HS__CTL__STOPPED__INIT;
+    hs_watches_end_all(&server->watches);
     stopped.session = server->name;
     stopped.path = server->full_path;
     stopped.has_file_bytes = stopped.has_process_count = stopped.has_dump_count =

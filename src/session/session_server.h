@@ -1,6 +1,6 @@
 /*
- * The session server answers `list`, `snapshot` and `stop` for a command that records processes
- * itself (run, attach). A daemon has peers and recording jobs instead.
+ * The session server answers `list`, `snapshot`, `watch` and `stop` for a command that
+ * records processes itself (run, attach). A daemon has peers and recording jobs instead.
  *
  * Requests come through the socket at which the recorded processes announce themselves; the
  * registry passes them on. A connection carries one request, which is complete when the server gets
@@ -11,6 +11,7 @@
  *     hs_session_server_open(&server);
  *     hs_session_server_serve(&server, connection_fd, now);     in on_peer
  *     if (server.is_stop_asked) ...
+ *     hs_session_server_turn(&server, now);                     in the loop
  *     hs_session_server_close(&server, &outcome);
  *
  * Our own user and root may ask, and may see everything that we record.
@@ -23,6 +24,7 @@
 #include "collect/registry.h"
 #include "session/answers.h"
 #include "session/session.h"
+#include "watch/send/watches.h"
 
 #define HS_SESSION_SERVER_WAITING_MAX 16
 
@@ -46,6 +48,7 @@ struct hs_session_server {
     char *full_path;        /* owned: the absolute form of `path`; NULL: unknown */
     int waiting[HS_SESSION_SERVER_WAITING_MAX]; /* connections that have asked for the end */
     size_t waiting_count;
+    struct hs_watches watches; /* of its processes */
 };
 
 /* How the session ended, for the connections that wait: the file's size, or why there is no
@@ -62,6 +65,14 @@ void hs_session_server_open(struct hs_session_server *server);
  * CLOCK_MONOTONIC. */
 void hs_session_server_serve(struct hs_session_server *server, int connection_fd, uint64_t now_ns);
 
-/* Answers the connections that wait, and closes them. Accepts a zeroed or a closed server. */
+/* Ends the watches of processes that have ended. Returns when to call it again (CLOCK_MONOTONIC;
+ * UINT64_MAX: nobody watches). */
+uint64_t hs_session_server_turn(struct hs_session_server *server, uint64_t now_ns);
+
+/* Ends all watches: the session is over. */
+void hs_session_server_end_watches(struct hs_session_server *server);
+
+/* Ends all watches, answers the connections that wait, and closes them. Accepts a zeroed or a
+ * closed server. */
 void hs_session_server_close(struct hs_session_server *server,
                              const struct hs_session_server_outcome *outcome);

@@ -170,6 +170,7 @@ static void put_whole(struct hs_json *json, const struct hs_list_model *listed)
     put_place(json, listed);
     put_sessions(json, listed);
     put_clients(json, listed);
+    hs_list_watches_json(json, listed);
     hs_json_close(json, '}');
 }
 
@@ -187,6 +188,7 @@ void hs_list_json(const struct hs_lists *lists, struct hs_buf *out)
     }
     put_sessions(&json, daemon);
     put_clients(&json, daemon);
+    hs_list_watches_json(&json, daemon);
     hs_json_key(&json, "other_daemons");
     hs_json_open(&json, '[');
     for (size_t i = 1; i < lists->daemon_count; i++) {

@@ -19,6 +19,8 @@ struct hs_list_model {
     Hs__Ctl__Listed *before, *now; /* the first answer and the second one, or twice the same */
 };
 
+struct hs_json;
+
 struct hs_lists {
     struct hs_list_model *items; /* daemons first */
     size_t count, daemon_count;
@@ -39,5 +41,9 @@ void hs_cost_of_client(const struct hs_list_model *listed, size_t idx, struct hs
 
 /* Writes the lists as text for a terminal of `columns`. */
 void hs_list_text(const struct hs_lists *lists, unsigned columns, struct hs_buf *out);
+/* Writes the watches; nothing if there is none. */
+void hs_list_watches_text(const struct hs_lists *lists, unsigned columns, struct hs_buf *out);
+/* Writes the watches of an endpoint, or of none, as a member "watches". */
+void hs_list_watches_json(struct hs_json *json, const struct hs_list_model *listed);
 /* Writes the lists as JSON. */
 void hs_list_json(const struct hs_lists *lists, struct hs_buf *out);

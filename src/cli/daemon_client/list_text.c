@@ -246,4 +246,5 @@ void hs_list_text(const struct hs_lists *lists, unsigned columns, struct hs_buf 
     if (client_count) {
         write_clients(lists, out, columns);
     }
+    hs_list_watches_text(lists, columns, out);
 }

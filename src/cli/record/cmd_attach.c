@@ -271,6 +271,8 @@ static void record(struct attach *a, int signal_fd)
         uint64_t now = hs_clock_ns(CLOCK_MONOTONIC);
         hs_detach_list_add_children(&a->to_detach, &a->hub->registry);
         uint64_t until = hs_hub_turn(a->hub, now);
+        uint64_t turn_ns = hs_own_session_turn(&a->own, now);
+        until = turn_ns < until ? turn_ns : until;
         if (a->own.server.is_stop_asked && !a->is_over) {
             end_early(a);
         }

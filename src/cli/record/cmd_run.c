@@ -250,6 +250,12 @@ static void on_peer(void *ctx, int connection_fd)
     hs_own_session_take_peer(&run->own, connection_fd);
 }
 
+static uint64_t on_turn(void *ctx, uint64_t now_ns)
+{
+    struct run *run = ctx;
+    return hs_own_session_turn(&run->own, now_ns);
+}
+
 static void on_look(void *ctx, const struct hs_target *target)
 {
     struct run *run = ctx;
@@ -324,6 +330,7 @@ static int record(struct run *run)
         .on_look = run->only.count > 0 ? on_look : NULL,
         .on_unseen = on_unseen,
         .on_peer = on_peer,
+        .on_turn = on_turn,
         .ctx = run,
     };
     int status = HS_EXIT_STATUS_FAILED;

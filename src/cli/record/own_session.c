@@ -97,6 +97,11 @@ void hs_own_session_take_peer(struct hs_own_session *own, int connection_fd)
     hs_session_server_serve(&own->server, connection_fd, hs_clock_ns(CLOCK_MONOTONIC));
 }
 
+uint64_t hs_own_session_turn(struct hs_own_session *own, uint64_t now_ns)
+{
+    return hs_session_server_turn(&own->server, now_ns);
+}
+
 /* --- the end ---------------------------------------------------------------------------------- */
 
 /* A trace without names is still a profile, so a failed look-up only prints a message. */
@@ -128,6 +133,7 @@ int hs_own_session_finish(struct hs_own_session *own)
                                             .lost = own->lost,
                                             .stack_count = own->stack_count,
                                             .is_quiet = own->is_quiet };
+    hs_session_server_end_watches(&own->server); /* names take a while */
     session->naming.is_cancelled = hs_end_signals_is_without_names;
     session->naming.on_progress = hs_progress_step;
     session->naming.say = hs_message_text;

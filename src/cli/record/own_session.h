@@ -5,8 +5,10 @@
  *     struct hs_own_session own = { .command = "attach", .path = path, ... };
  *     hs_own_session_open_file(&own);
  *     hs_own_session_begin(&own, &settings);           own.session
- *     hs_own_session_serve(&own, registry);            list, snapshot and stop are answered
+ *     hs_own_session_serve(&own, registry);            list, snapshot, watch and stop
+ *                                                      are answered
  *     hs_own_session_take_peer(&own, connection_fd);   for each of their connections
+ *     hs_own_session_turn(&own, now);                  in the loop
  *     ... the session records, until it is over ...
  *     hs_own_session_finish(&own);                     names, summary, the file's name
  *     hs_own_session_close(&own, why);
@@ -56,6 +58,8 @@ int hs_own_session_begin(struct hs_own_session *own, struct hs_session_settings 
 void hs_own_session_serve(struct hs_own_session *own, struct hs_registry *registry);
 /* Answers the request of a connection, and takes the connection over. */
 void hs_own_session_take_peer(struct hs_own_session *own, int connection_fd);
+/* Does what is due for other commands. Returns when to call it again (CLOCK_MONOTONIC). */
+uint64_t hs_own_session_turn(struct hs_own_session *own, uint64_t now_ns);
 
 /* The session is over: looks names up, prints the summary, and gives the file its final name.
  * Returns 0, or -errno after a message. */

@@ -13,8 +13,8 @@
 #include "collect/region/capture_parts.h"
 #include "collect/region/capture_tables.h"
 #include "collect/region/cut.h"
+#include "collect/region/heap_marks.h"
 #include "collect/region/heap_peaks.h"
-#include "collect/region/heap_selection.h"
 #include "collect/region/open_cut.h"
 #include "collect/region/record_scan.h"
 #include "collect/region/stack_totals.h"
@@ -84,43 +84,14 @@ static void forget_scan(struct capture *c)
     c->scan = (struct hs_record_scan){ 0 };
 }
 
-/* Fills in carved_heaps' value for each heap. False: all are 0, as in most processes. */
-static bool mark_heaps(const struct capture *c, uint16_t ret_marks[HS_REGION_HEAPS])
-{
-    bool is_any = false;
-    for (unsigned i = 0; i < HS_REGION_HEAPS; i++) {
-        const char *name = i > 0 ? c->cut.heaps.heaps[i].name : HS_HEAP_MALLOC;
-        bool is_left_out = c->region->heaps && name[0] &&
-                           hs_heap_selection_interval(c->region->heaps, name) == HS_INTERVAL_OFF;
-        ret_marks[i] = is_left_out ? HS_SCAN_LEFT_OUT : 0;
-        if (!is_left_out && hs_heap_peaks_is_carved(&c->cut.heaps, (uint8_t)i)) {
-            ret_marks[i] = (uint16_t)(i + 1);
-        }
-        is_any |= ret_marks[i] != 0;
-    }
-    return is_any;
-}
-
 /* Says for each stack whether its heap is carved, or left out. */
 static int find_carved(struct capture *c)
 {
-    uint16_t marks[HS_REGION_HEAPS];
-    /* The target names a heap before it stores a stack of it: these stacks' heaps are there. */
-    int r = hs_heap_peaks_add_new(c->region, &c->cut.heaps);
-    if (r < 0 || !mark_heaps(c, marks)) {
-        return r;
-    }
-    c->carved_heaps = calloc((size_t)c->scan.stack_count + 1, sizeof(*c->carved_heaps));
-    if (!c->carved_heaps) {
-        return -ENOMEM;
-    }
-    for (uint32_t i = 0; i < c->scan.stack_count; i++) {
-        const struct hs_stack_v1 *stack = hs_region_map_at(&c->stacks, i);
-        c->carved_heaps[i] = marks[hs_load_relaxed(&stack->heap_id)];
-    }
+    int r = hs_heap_marks_find(c->region, &c->cut.heaps, &c->stacks, c->scan.stack_count,
+                               &c->carved_heaps);
     c->scan.carved_heaps = c->carved_heaps;
     c->scan.heaps = c->cut.heaps.heaps;
-    return 0;
+    return r;
 }
 
 static int prepare_scan(struct capture *c)

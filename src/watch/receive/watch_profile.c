@@ -1,0 +1,43 @@
+/*
+ * Writes the state as a trace into memory, and loads it: see watch_profile.h. Both are what a
+ * snapshot of the process would go through.
+ */
+#include "watch/receive/watch_profile.h"
+
+#include "profile/read/load.h"
+#include "trace/trace_writer.h"
+#include "util/buf.h"
+
+static int add_to_buf(void *ctx, const void *data, size_t bytes)
+{
+    struct hs_buf *out = ctx;
+    hs_buf_add(out, data, bytes);
+    return out->err;
+}
+
+static int write_trace(const struct hs_watch_state *state, struct hs_watch_names *names,
+                       struct hs_buf *out)
+{
+    const struct hs_trace_writer_config config = { .sink = add_to_buf,
+                                                   .sink_ctx = out,
+                                                   .name_frames =
+                                                       names ? hs_watch_names_give : NULL,
+                                                   .name_frames_ctx = names };
+    struct hs_trace_writer *writer = NULL;
+    int r = hs_trace_writer_new(&config, &writer);
+    r = r < 0 ? r : hs_trace_writer_begin(writer);
+    r = r < 0 ? r : hs_trace_writer_dump(writer, state->snap);
+    r = r < 0 ? r : hs_trace_writer_finish(writer);
+    hs_trace_writer_free(writer);
+    return r;
+}
+
+int hs_watch_profile_make(const struct hs_watch_state *state, struct hs_watch_names *names,
+                          struct hs_profile **ret_profile)
+{
+    struct hs_buf trace = HS_BUF_INIT;
+    int r = write_trace(state, names, &trace);
+    r = r < 0 ? r : hs_profile_load_memory(trace.data, trace.bytes, ret_profile, NULL);
+    hs_buf_deinit(&trace);
+    return r;
+}
