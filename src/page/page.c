@@ -132,13 +132,17 @@ static int list_source(struct hs_page *page, uint32_t idx)
     return err;
 }
 
-/* The name of the program that the first file is about. */
+/* The name of the process that the report of the first file is named after. */
 static uint32_t find_title(struct hs_page *page)
 {
     const struct hs_page_source *source = &page->sources[0];
+    const struct hs_profile *p = source->profile;
+    uint32_t process = p->dumps[source->selection.dumps[0]].process;
     struct hs_buf name = HS_BUF_INIT;
-    hs_describe_process(source->profile, source->profile->dumps[source->selection.dumps[0]].process,
-                        &name);
+    hs_buf_str(&name, hs_profile_string(p, p->processes[process].name));
+    if (name.bytes == 0) {
+        hs_describe_process(p, process, &name);
+    }
     uint32_t title = hs_page_names_take(&page->names, &name);
     hs_buf_deinit(&name);
     return title;
