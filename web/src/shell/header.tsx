@@ -14,6 +14,7 @@ function Facts({ profile }: { profile: Profile }) {
   const first = recorded[0] ?? profile.processes[0];
   const file = profile.files[0];
   const facts: string[] = [];
+  if (profile.files.length > 1) facts.push(`${profile.files.length} files`);
   if (recorded.length === 1 && first.pid > 0) facts.push(`pid ${first.pid}`);
   if (recorded.length > 1) facts.push(plural(recorded.length, "process", "processes"));
   if (file?.start_unix_ms != null) facts.push(moment(file.start_unix_ms / 1000));
