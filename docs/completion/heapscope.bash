@@ -6,7 +6,7 @@ _heapscope()
     local cur prev words cword split
     _init_completion -s -n : || return
 
-    local commands='run attach detach record start stop list snapshot snapshots report diff export query deobfuscate symbolize bundle dupes profile check doctor'
+    local commands='run attach detach record start stop list snapshot snapshots report diff export query deobfuscate symbolize bundle dupes profile ui check doctor'
     local command='' i
     for ((i = 1; i < cword; i++)); do
         if [[ ${words[i]} != -* ]]; then
@@ -91,8 +91,12 @@ _heapscope()
             )
             return
             ;;
-        *:--symbols | bundle:--symbol-paths | symbolize:--output-directory | symbolize:--breakpad-symbols-directory | dupes:--contents-dir | snapshot:--output-contents-dir)
+        *:--symbols | ui:--speedscope-dir | bundle:--symbol-paths | symbolize:--output-directory | symbolize:--breakpad-symbols-directory | dupes:--contents-dir | snapshot:--output-contents-dir)
             _filedir -d
+            return
+            ;;
+        ui:--perfetto | ui:--speedscope)
+            _filedir '@(pftrace|pb|pb.gz|tar)'
             return
             ;;
         *:--output-file | deobfuscate:--proguard-map | doctor:--policy | record:--config | profile:--output-dir)
@@ -114,7 +118,7 @@ _heapscope()
         start:--min-memory | dupes:--min-bytes | *:--other-below | *:--focus | *:--from | *:--hide | run:--only | *:--heap | *:--heaps | *:--exclude-heaps | *:--timestamps | *:--continuous-dump | *:--block-client-timeout | *:--dump-phase | *:--system-stats | start:--session)
             return
             ;;
-        *:--interval | *:-i | *:--dump-every | *:--dump-above | *:--max-memory | *:--max-cpu-secs | *:--shmem-size | *:--duration | *:-d | *:--top | *:--frames | *:--snapshot | *:--pid | *:--width)
+        *:--interval | *:-i | *:--dump-every | *:--dump-above | *:--max-memory | *:--max-cpu-secs | *:--shmem-size | *:--duration | *:-d | *:--top | *:--frames | *:--snapshot | *:--pid | *:--width | ui:--port)
             return
             ;;
     esac
@@ -188,6 +192,9 @@ _heapscope()
             ;;
         symbolize)
             options+=' --output --no-backup --output-directory --breakpad-symbols-directory --quiet --symbols'
+            ;;
+        ui)
+            options+=' --perfetto --speedscope --speedscope-dir --port --no-open'
             ;;
         doctor)
             options+=' --policy --json'

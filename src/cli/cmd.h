@@ -39,6 +39,7 @@ int hs_cmd_deobfuscate(int argc, char **argv);
 int hs_cmd_symbolize(int argc, char **argv);
 int hs_cmd_query(int argc, char **argv);
 int hs_cmd_doctor(int argc, char **argv);
+int hs_cmd_ui(int argc, char **argv);
 
 struct hs_heap_selection;
 struct hs_skipped_files;

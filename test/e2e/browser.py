@@ -88,6 +88,10 @@ class Browser:
         self._call("Page.navigate", url=pathlib.Path(path).absolute().as_uri() + fragment)
         self.wait(f"decodeURIComponent(location.pathname) === {json.dumps(str(path))} && document.readyState === 'complete'")
 
+    def open_address(self, address):
+        self._call("Page.navigate", url=address)
+        self.wait("document.readyState === 'complete' && location.protocol.startsWith('http')")
+
     def _mouse(self, kind, x, y, **more):
         self._call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
 
