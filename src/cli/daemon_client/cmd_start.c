@@ -11,154 +11,25 @@
 #include <time.h>
 
 #include "cli/args.h"
-#include "cli/budget_opts.h"
 #include "cli/cmd.h"
 #include "cli/daemon_client/ask_daemon.h"
 #include "cli/daemon_client/session_ask.h"
-#include "cli/heap_opts.h"
+#include "cli/daemon_client/start_options.h"
 #include "cli/message.h"
-#include "cli/session_options.h"
-#include "cli/source_opts.h"
 #include "ctl/ctl.pb-c.h"
 #include "rt/text.h"
 #include "session/hub.h"
 #include "session/session.h"
-#include "util/parse.h"
 #include "util/shell_word.h"
 
-#define HS_TIME_MIN_NS UINT64_C(10000000)
-#define HS_TIME_MAX_NS (UINT64_C(100000) * 3600 * UINT64_C(1000000000))
-#define HS_TOLD_MAX    20 /* processes of one answer */
+#define HS_TOLD_MAX 20 /* processes of one answer */
 
 struct start {
-    struct hs_opt_list names, pid_texts;
-    struct hs_session_settings settings;
+    struct hs_start_options options;
     const char *output;
-    const char *session;
-    bool is_quiet;
-    struct hs_budget_opts budget;
-    struct hs_source_opts source_opts;
-    struct hs_heap_opts heap_opts;
     char default_path[160];
     struct hs_session_ask ask;
 };
-
-/* --- options ---------------------------------------------------------------------------------- */
-
-static const struct hs_opts_spec *make_spec(struct start *s)
-{
-    struct hs_session_settings *settings = &s->settings;
-    static struct hs_opt
-        options[18 + HS_HEAP_OPTION_COUNT + HS_SOURCE_OPTION_COUNT + HS_BUDGET_OPTION_COUNT];
-    static struct hs_opts_spec spec;
-    const struct hs_opt list[] = {
-        HS_OPT_LIST(
-            'n', "name", "NAME", &s->names,
-            "record processes whose name is this or matches this glob: running ones and those that "
-            "start later"),
-        HS_OPT_LIST('p', "pid", "PID", &s->pid_texts,
-                    "record this running process, and the children that it forks later"),
-        HS_OPT_FLAG(
-            0, "all", &settings->is_all,
-            "record all processes that have loaded heapscope's library, and those that will"),
-        HS_OPT_SIZE(
-            0, "min-memory", "SIZE", &settings->min_anon_bytes, 0, UINT64_MAX,
-            "of the running processes, record only those with at least this much anonymous memory"),
-        HS_OPT_INTERVAL(&settings->interval_bytes),
-        HS_HEAP_OPTIONS(&s->heap_opts),
-        HS_OPT_STRING('o', "output", "FILE", &s->output,
-                      "file for the trace (default heapscope.NAME.DATE-TIME.pftrace)"),
-        HS_OPT_DURATION('d', "duration", "DURATION", &settings->duration_ns, HS_TIME_MIN_NS,
-                        HS_TIME_MAX_NS, "record for this time (default: until 'heapscope stop')"),
-        HS_OPTS_DUMPS(&settings->dumps),
-        HS_OPT_FLAG(0, "children", &settings->is_taking_children,
-                    "also record the children that the processes already have, and their children"),
-        HS_OPT_FLAG_OFF(0, "no-running", &settings->is_taking_running,
-                        "do not record processes that are already running"),
-        HS_OPT_FLAG_OFF(0, "no-startup", &settings->is_taking_startup,
-                        "do not record processes that start later"),
-        HS_OPT_BLOCKS(&settings->with_blocks),
-        HS_OPT_NO_SYMBOLIZE(&settings->is_symbolizing),
-        HS_SOURCE_OPTIONS(&s->source_opts),
-        HS_BUDGET_OPTIONS(&s->budget),
-        HS_OPT_STRING(0, "session", "NAME", &s->session, "name of the session (default: a number)"),
-        HS_OPT_FLAG('q', "quiet", &s->is_quiet,
-                    "print nothing but the name of the session, and errors"),
-    };
-    _Static_assert(sizeof(list) == sizeof(options), "all of them");
-    memcpy(options, list, sizeof(list));
-    spec = (struct hs_opts_spec){
-        .command = "start",
-        .summary = "begin to profile processes, by name or pid, through the daemon",
-        .operands_usage = "",
-        .footer = "A process that is already running is recorded from now on. A process that\n"
-                  "starts later is recorded from its first allocation if its LD_PRELOAD contains\n"
-                  "libheapscope_preload.so; otherwise, if -n names it, the daemon attaches to it\n"
-                  "about 0.1 s after its start, and records it from then on.\n"
-                  "'heapscope stop' ends the session; the file is complete when it returns.",
-        .options = options,
-        .option_count = HS_COUNT_OF(options),
-    };
-    return &spec;
-}
-
-static int take_processes(struct start *s, const struct hs_opts_spec *spec)
-{
-    for (size_t i = 0; i < s->pid_texts.count; i++) {
-        uint64_t pid = 0;
-        if (hs_parse_number(s->pid_texts.items[i], &pid) < 0 || pid == 0 || pid > INT_MAX) {
-            return hs_args_fail(spec, "--pid: '%s' is not a process id", s->pid_texts.items[i]);
-        }
-        if (hs_session_settings_add_pid(&s->settings, (pid_t)pid) < 0) {
-            return hs_args_fail(spec, "too many processes");
-        }
-    }
-    for (size_t i = 0; i < s->names.count; i++) {
-        if (hs_session_settings_add_name(&s->settings, s->names.items[i]) < 0) {
-            return hs_args_fail(spec, "too many names");
-        }
-    }
-    return HS_ARGS_GO_ON;
-}
-
-static int parse(struct start *s, int argc, char **argv)
-{
-    const struct hs_opts_spec *spec = make_spec(s);
-    struct hs_opts_result args;
-    int status = hs_args_parse(spec, argc, argv, &args);
-    if (status == HS_ARGS_GO_ON) {
-        status = take_processes(s, spec);
-    }
-    if (status != HS_ARGS_GO_ON) {
-        return status;
-    }
-    hs_message_set_quiet(s->is_quiet);
-    status = hs_budget_opts_take(spec, &s->budget, &s->settings.limits);
-    if (status == HS_ARGS_GO_ON) {
-        status = hs_source_opts_take(spec, &s->source_opts, &s->settings.sources);
-    }
-    if (status == HS_ARGS_GO_ON) {
-        status =
-            hs_heap_opts_take(spec, &s->heap_opts, &s->settings.heaps, &s->settings.interval_bytes);
-    }
-    if (status != HS_ARGS_GO_ON) {
-        return status;
-    }
-    if (s->names.count == 0 && s->pid_texts.count == 0 && !s->settings.is_all) {
-        return hs_args_fail(spec, "nothing to profile was named: -n NAME, -p PID, or --all");
-    }
-    if (!s->settings.is_taking_running && !s->settings.is_taking_startup) {
-        return hs_args_fail(spec, "--no-running and --no-startup leave nothing to profile");
-    }
-    const char *wrong = hs_dump_schedule_check(&s->settings.dumps);
-    if (wrong) {
-        return hs_args_fail(spec, "%s", wrong);
-    }
-    if (s->session && !hs_session_is_name(s->session)) {
-        return hs_args_fail(spec, "--session: a name is at most 63 letters, digits, '.', '_', '-'");
-    }
-    return HS_ARGS_GO_ON;
-}
 
 /* --- the file --------------------------------------------------------------------------------- */
 
@@ -168,12 +39,12 @@ static void name_file(struct start *s)
     char name[64] = "all", date[32] = "";
     time_t now = time(NULL);
     struct tm tm;
-    if (s->session) {
-        snprintf(name, sizeof(name), "%s", s->session);
-    } else if (s->names.count > 0) {
-        snprintf(name, sizeof(name), "%s", hs_text_base_name(s->names.items[0]));
-    } else if (s->pid_texts.count > 0) {
-        snprintf(name, sizeof(name), "%d", (int)s->settings.pids[0]);
+    if (s->options.session) {
+        snprintf(name, sizeof(name), "%s", s->options.session);
+    } else if (s->options.names.count > 0) {
+        snprintf(name, sizeof(name), "%s", hs_text_base_name(s->options.names.items[0]));
+    } else if (s->options.pid_texts.count > 0) {
+        snprintf(name, sizeof(name), "%d", (int)s->options.settings.pids[0]);
     }
     hs_shell_escape(name);
     if (localtime_r(&now, &tm)) {
@@ -209,7 +80,7 @@ static void say_verdict(const Hs__Ctl__Verdict *verdict)
 /* False: with --all, for a process without the recorder: most processes are like that. */
 static bool is_worth_telling(const struct start *s, const Hs__Ctl__Verdict *verdict)
 {
-    return verdict->is_named || !s->settings.is_all || verdict->answer != HS_HUB_NO_CLIENT;
+    return verdict->is_named || !s->options.settings.is_all || verdict->answer != HS_HUB_NO_CLIENT;
 }
 
 static void say_verdicts(const struct start *s, const Hs__Ctl__Started *started)
@@ -226,8 +97,9 @@ static void say_verdicts(const struct start *s, const Hs__Ctl__Started *started)
         all += started->answer_count[i];
     }
     if (all > told) {
-        hs_message_info("  %s%" PRIu64 " more%s", told ? "and " : "", all - told,
-                        s->settings.is_all ? ", most of them without libheapscope_preload.so" : "");
+        hs_message_info(
+            "  %s%" PRIu64 " more%s", told ? "and " : "", all - told,
+            s->options.settings.is_all ? ", most of them without libheapscope_preload.so" : "");
     }
 }
 
@@ -250,7 +122,7 @@ static int say_started(void *ctx, const ProtobufCMessage *body)
                     recorded == 1 ? "" : "es",
                     started->is_waiting ? ", and those that start from now on" : "");
     say_verdicts(s, started);
-    hs_session_ask_warn(started, s->settings.with_blocks);
+    hs_session_ask_warn(started, s->options.settings.with_blocks);
     if (is_empty) {
         hs_message("the session has no process to record, and has ended");
         if (count_of(started, HS_HUB_NOT_ALLOWED) + count_of(started, HS_HUB_REJECTED) > 0) {
@@ -279,15 +151,13 @@ static int ask(struct start *s)
 
 int hs_cmd_start(int argc, char **argv)
 {
-    struct start s = { .settings = { .is_taking_running = true,
-                                     .is_taking_startup = true,
-                                     .is_symbolizing = true,
-                                     .is_compressing = true },
-                       .ask = { .file.fd = -1, .folder_fd = -1 } };
-    int status = parse(&s, argc, argv);
+    struct start s = { .ask = { .file.fd = -1, .folder_fd = -1 } };
+    hs_start_options_init(&s.options);
+    int status = hs_start_options_parse(&s.options, argc, argv);
     if (status == HS_ARGS_GO_ON) {
-        s.ask.settings = &s.settings;
-        s.ask.name = s.session;
+        s.ask.settings = &s.options.settings;
+        s.ask.name = s.options.session;
+        s.output = s.options.output;
         if (!s.output) {
             name_file(&s);
             s.output = s.default_path;
@@ -298,9 +168,6 @@ int hs_cmd_start(int argc, char **argv)
         }
     }
     hs_session_ask_close(&s.ask);
-    hs_session_settings_deinit(&s.settings);
-    hs_opt_list_deinit(&s.names);
-    hs_opt_list_deinit(&s.pid_texts);
-    hs_heap_opts_deinit(&s.heap_opts);
+    hs_start_options_deinit(&s.options);
     return status;
 }
