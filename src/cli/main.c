@@ -54,7 +54,7 @@ static const struct command read_commands[] = {
     { "bundle", hs_cmd_bundle, "put a trace and its names into one file" },
     { "dupes", hs_cmd_dupes, "find live blocks with equal contents" },
     { "profile", hs_cmd_profile, "write a pprof file for each heap of each snapshot" },
-    { "ui", hs_cmd_ui, "show a profile in a browser" },
+    { "ui", hs_cmd_ui, "show profiles, and what is recorded now, in a browser" },
 };
 
 static const struct command check_commands[] = {

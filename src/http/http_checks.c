@@ -11,12 +11,15 @@
 
 #include "rt/base.h"
 
+static const char foreign_page[] =
+    "This page cannot be opened from another site. Copy the address that heapscope printed into "
+    "the browser's address bar.";
+
 const char *const hs_http_verdict_words[HS_HTTP_VERDICT_N] = {
     [HS_HTTP_AMBIGUOUS] = "A header was sent twice.",
     [HS_HTTP_BAD_HOST] = "The header Host does not name this server.",
     [HS_HTTP_BAD_ORIGIN] = "Another site may not send requests to this server.",
-    [HS_HTTP_BAD_SITE] = "This page cannot be opened from another site. Copy the address that "
-                         "heapscope printed into the browser's address bar.",
+    [HS_HTTP_BAD_SITE] = foreign_page,
     [HS_HTTP_NO_TOKEN] = "The token is missing or wrong. Open the address that heapscope printed.",
     [HS_HTTP_BAD_TYPE] = "The body must be application/json.",
 };

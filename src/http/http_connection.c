@@ -209,6 +209,19 @@ static enum MHD_Result begin_stream(struct hs_http_connection *connection)
     return start_job(connection) ? hs_http_send_stream(connection) : MHD_NO;
 }
 
+static enum MHD_Result begin_job(struct hs_http_connection *connection)
+{
+    const struct hs_http_owner *owner = &connection->server->owner;
+    struct hs_http_slice slice = { .fd = -1 };
+    if (owner->find && owner->find(owner->ctx, connection->route, connection->request, &slice)) {
+        return hs_http_send_slice(connection, &slice);
+    }
+    connection->state = HS_HTTP_WAITING;
+    connection->until_ns = UINT64_MAX;
+    hs_http_suspend(connection);
+    return MHD_YES;
+}
+
 static enum MHD_Result dispatch(struct hs_http_connection *connection)
 {
     connection->server->counts.request_count++;
@@ -223,12 +236,9 @@ static enum MHD_Result dispatch(struct hs_http_connection *connection)
     case HS_HTTP_STREAM:
         return begin_stream(connection);
     case HS_HTTP_JOB:
-        break;
+        return begin_job(connection);
     }
-    connection->state = HS_HTTP_WAITING;
-    connection->until_ns = UINT64_MAX;
-    hs_http_suspend(connection);
-    return MHD_YES;
+    return MHD_NO;
 }
 
 enum MHD_Result hs_http_take_request(void *ctx, struct MHD_Connection *mhd, const char *url,
@@ -290,7 +300,9 @@ static void finish_job(struct hs_http_connection *connection)
     epoll_ctl(server->epoll_fd, EPOLL_CTL_DEL, connection->job.end_fd, NULL);
     hs_http_job_reap(&connection->job);
     if (connection->job.answer->status < 400 && server->owner.on_done) {
-        server->owner.on_done(server->owner.ctx, connection->route, connection->job.answer);
+        server->owner.on_done(
+            server->owner.ctx, connection->route, connection->request, connection->job.answer,
+            hs_clock_ns(CLOCK_MONOTONIC) - connection->job.start_ns, connection->job.out_fd);
     }
     connection->state = HS_HTTP_READY;
     hs_http_resume(connection);

@@ -65,12 +65,18 @@ static bool place_descriptors(int out_fd)
            syscall(SYS_close_range, 3, ~0U, 0) == 0;
 }
 
+/* The soft limits: a command that goes on after the answer raises them again. */
 static void limit(void)
 {
-    const struct rlimit output = { HS_HTTP_OUTPUT_BYTES_MAX, HS_HTTP_OUTPUT_BYTES_MAX };
-    const struct rlimit no_core = { 0, 0 };
-    setrlimit(RLIMIT_FSIZE, &output);
-    setrlimit(RLIMIT_CORE, &no_core);
+    struct rlimit now;
+    if (getrlimit(RLIMIT_FSIZE, &now) == 0 && now.rlim_max > HS_HTTP_OUTPUT_BYTES_MAX) {
+        now.rlim_cur = HS_HTTP_OUTPUT_BYTES_MAX;
+        setrlimit(RLIMIT_FSIZE, &now);
+    }
+    if (getrlimit(RLIMIT_CORE, &now) == 0) {
+        now.rlim_cur = 0;
+        setrlimit(RLIMIT_CORE, &now);
+    }
 }
 
 static void run_in_child(const struct hs_http_route *route, void *ctx,
@@ -125,7 +131,10 @@ int hs_http_job_start(const struct hs_http_route *route, void *ctx,
     int fds[2] = { -1, -1 };
     pid_t self = getpid();
     *ret_job = (struct hs_http_job){ .end_fd = -1, .out_fd = -1, .answer = make_answer() };
-    int r = ret_job->answer ? make_output(route->kind == HS_HTTP_STREAM, fds) : -ENOMEM;
+    if (!ret_job->answer) {
+        return -ENOMEM;
+    }
+    int r = make_output(route->kind == HS_HTTP_STREAM, fds);
     ret_job->out_fd = fds[0];
     fflush(stdout);
     pid_t pid = r == 0 ? fork() : -1;
@@ -140,9 +149,9 @@ int hs_http_job_start(const struct hs_http_route *route, void *ctx,
         setpgid(pid, pid);
         ret_job->pid = pid;
         ret_job->end_fd = (int)syscall(SYS_pidfd_open, pid, 0);
-        ret_job->until_ns = route->kind == HS_HTTP_STREAM
-                                ? UINT64_MAX
-                                : hs_clock_ns(CLOCK_MONOTONIC) + HS_HTTP_JOB_NS;
+        ret_job->start_ns = hs_clock_ns(CLOCK_MONOTONIC);
+        ret_job->until_ns =
+            route->kind == HS_HTTP_STREAM ? UINT64_MAX : ret_job->start_ns + HS_HTTP_JOB_NS;
         r = ret_job->end_fd < 0 ? -errno : 0;
     }
     if (r != 0) {

@@ -27,6 +27,7 @@ struct hs_http_job {
     int end_fd;                    /* readable when the process has ended */
     int out_fd;                    /* what it wrote: a file in memory, or for a stream a pipe */
     struct hs_http_answer *answer; /* shared with the process: read it after its end */
+    uint64_t start_ns;             /* CLOCK_MONOTONIC */
     uint64_t until_ns;             /* CLOCK_MONOTONIC; UINT64_MAX: no limit */
 };
 

@@ -24,7 +24,7 @@
 
 #define HS_HTTP_TYPE_BYTES  64
 #define HS_HTTP_NAME_BYTES  128
-#define HS_HTTP_NOTE_BYTES  4200
+#define HS_HTTP_NOTE_BYTES  4400
 #define HS_HTTP_ERROR_BYTES 1024
 
 #define HS_HTTP_TYPE_JSON   "application/json"
@@ -63,6 +63,15 @@ struct hs_http_route {
     int fd;       /* HS_HTTP_FILE; belongs to the owner of the table */
     bool is_once; /* HS_HTTP_FILE: refused while it is sent, and after it was sent once */
     hs_http_run_fn *run;
+};
+
+/* A part of a file that answers a request. */
+struct hs_http_slice {
+    int fd; /* the server closes it */
+    uint64_t off, bytes;
+    bool is_gzip;
+    const char *content_type;
+    char download_name[HS_HTTP_NAME_BYTES]; /* as in struct hs_http_answer */
 };
 
 struct hs_http_routes {

@@ -198,13 +198,39 @@ enum MHD_Result hs_http_send_file(struct hs_http_connection *connection)
     return send_response(connection, MHD_HTTP_OK, response, bytes);
 }
 
+enum MHD_Result hs_http_send_slice(struct hs_http_connection *connection,
+                                   const struct hs_http_slice *slice)
+{
+    struct MHD_Response *response =
+        connection->server->library->create_response_from_fd_at_offset64(slice->bytes, slice->fd,
+                                                                         slice->off);
+    if (!response) {
+        close(slice->fd);
+        return MHD_NO;
+    }
+    add_common(connection, response, slice->content_type);
+    if (slice->is_gzip) {
+        add(connection, response, "Content-Encoding", "gzip");
+    }
+    if (slice->download_name[0]) {
+        add_download(connection, response, slice->download_name);
+    }
+    return send_response(connection, MHD_HTTP_OK, response, slice->bytes);
+}
+
 enum MHD_Result hs_http_send_answer(struct hs_http_connection *connection)
 {
+    const struct hs_http_server *server = connection->server;
     const struct hs_http_answer *answer = connection->job.answer;
+    struct hs_http_slice slice = { .fd = -1 };
     uint64_t bytes = 0;
     if (answer->status >= 400) {
         return hs_http_send_error(connection, answer->status,
                                   answer->error[0] ? answer->error : "no reason was given");
+    }
+    if (server->owner.find &&
+        server->owner.find(server->owner.ctx, connection->route, connection->request, &slice)) {
+        return hs_http_send_slice(connection, &slice);
     }
     int fd = fcntl(connection->job.out_fd, F_DUPFD_CLOEXEC, 3);
     struct MHD_Response *response = file_response(connection, fd, &bytes);

@@ -119,7 +119,7 @@ void hs_http_server_close(struct hs_http_server *server)
     if (!server) {
         return;
     }
-    if (server->daemon) {
+    if (server->library && server->daemon) {
         for (struct hs_http_connection *at = server->connections; at; at = at->next) {
             hs_http_resume(at); /* the library waits for none that is suspended */
         }

@@ -63,9 +63,15 @@ struct hs_http_owner {
     uid_t user;                 /* whose connections are served, besides root's */
     uint64_t request_ns;        /* time for a whole request; 0: HS_HTTP_REQUEST_NS */
     void *ctx;                  /* for the functions below, and those of the routes */
-    /* A job has ended, and its answer is sent. NULL: nothing to do. */
+    /* Is the answer to a request for a job there already? Asked before the job, and after it has
+     * ended: then the answer need not be what the job wrote. NULL: never. */
+    bool (*find)(void *ctx, const struct hs_http_route *route,
+                 const struct hs_http_request *request, struct hs_http_slice *ret_slice);
+    /* A job has ended well, after took_ns, and its answer is sent: out_fd is the file in memory,
+     * which the server closes. NULL: nothing to do. */
     void (*on_done)(void *ctx, const struct hs_http_route *route,
-                    const struct hs_http_answer *answer);
+                    const struct hs_http_request *request, const struct hs_http_answer *answer,
+                    uint64_t took_ns, int out_fd);
     /* A file was sent whole. NULL: nothing to do. */
     void (*on_sent)(void *ctx, const struct hs_http_route *route);
 };

@@ -126,6 +126,9 @@ enum MHD_Result hs_http_send_redirect(struct hs_http_connection *connection);
 enum MHD_Result hs_http_send_preflight(struct hs_http_connection *connection);
 /* Sends what the job, which has ended, has left. */
 enum MHD_Result hs_http_send_answer(struct hs_http_connection *connection);
+/* Sends a part of a file, and takes its descriptor. */
+enum MHD_Result hs_http_send_slice(struct hs_http_connection *connection,
+                                   const struct hs_http_slice *slice);
 /* Begins to send what the job writes. */
 enum MHD_Result hs_http_send_stream(struct hs_http_connection *connection);
 

@@ -23,6 +23,7 @@
     X(queue_response)                                                                              \
     X(create_response_from_buffer)                                                                 \
     X(create_response_from_fd64)                                                                   \
+    X(create_response_from_fd_at_offset64)                                                         \
     X(create_response_from_callback)                                                               \
     X(add_response_header)                                                                         \
     X(destroy_response)                                                                            \
@@ -30,7 +31,7 @@
     X(resume_connection)
 
 struct hs_microhttpd {
-#define HS_MICROHTTPD_MEMBER(name) __typeof__(&MHD_##name) name;
+#define HS_MICROHTTPD_MEMBER(name) __typeof__ (&MHD_##name)(name);
     HS_MICROHTTPD_FUNCTIONS(HS_MICROHTTPD_MEMBER)
 #undef HS_MICROHTTPD_MEMBER
 };

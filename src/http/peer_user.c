@@ -4,11 +4,12 @@
 #include "http/peer_user.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -107,16 +108,33 @@ static int ask_netlink(const struct sockaddr_in *peer, const struct sockaddr_in 
 /* --- /proc ------------------------------------------------------------------------------------ */
 
 struct row {
-    unsigned local_address, local_port, peer_address, peer_port, state;
-    unsigned uid;
-    unsigned long inode;
+    unsigned long local_address, local_port, peer_address, peer_port, state, uid, inode;
 };
 
+/* Reads a number, and what must stand behind it. */
+static bool take_number(const char **at, int base, char behind, unsigned long *ret_number)
+{
+    char *end = NULL;
+    *ret_number = strtoul(*at, &end, base);
+    bool is_good = end != *at && *end == behind;
+    *at = is_good ? end + 1 : end;
+    return is_good;
+}
+
+/* "  7: 0100007F:1000 0100007F:2000 01 00000000:00000000 00:00000000 00000000  1000  0 4711 ..." */
 static bool parse_row(const char *line, struct row *row)
 {
-    return sscanf(line, " %*u: %8x:%4x %8x:%4x %2x %*x:%*x %*x:%*x %*x %u %*u %lu",
-                  &row->local_address, &row->local_port, &row->peer_address, &row->peer_port,
-                  &row->state, &row->uid, &row->inode) == 7;
+    unsigned long unused;
+    return take_number(&line, 10, ':', &unused) &&
+           take_number(&line, 16, ':', &row->local_address) &&
+           take_number(&line, 16, ' ', &row->local_port) &&
+           take_number(&line, 16, ':', &row->peer_address) &&
+           take_number(&line, 16, ' ', &row->peer_port) &&
+           take_number(&line, 16, ' ', &row->state) && take_number(&line, 16, ':', &unused) &&
+           take_number(&line, 16, ' ', &unused) && take_number(&line, 16, ':', &unused) &&
+           take_number(&line, 16, ' ', &unused) && take_number(&line, 16, ' ', &unused) &&
+           take_number(&line, 10, ' ', &row->uid) && take_number(&line, 10, ' ', &unused) &&
+           take_number(&line, 10, ' ', &row->inode);
 }
 
 static bool is_row_of(const struct row *row, const struct sockaddr_in *peer,
@@ -139,7 +157,7 @@ int hs_peer_user_parse(const char *text, size_t text_bytes, const struct sockadd
         size_t bytes = (size_t)((newline ? newline : end) - text);
         snprintf(line, sizeof(line), "%.*s", (int)(bytes < 255 ? bytes : 255), text);
         if (parse_row(line, &row) && is_row_of(&row, peer, own)) {
-            *ret_uid = row.uid;
+            *ret_uid = (uid_t)row.uid;
             return 0;
         }
         text += bytes + 1;

@@ -109,7 +109,7 @@ def test_perfetto_ended_before(ui, trace):
 
 
 def test_usage(heapscope, trace, tmp_path):
-    for args, words in ([[], "no viewer"], [["--perfetto", trace, "--speedscope", trace], "combined"],
+    for args, words in ([["--perfetto", trace, trace], "one too many"], [["--perfetto", trace, "--speedscope", trace], "combined"],
                         [["--perfetto", trace, "--port", "80"], "9001"], [["--speedscope-dir", "x"], "--speedscope"],
                         [["--port", "65536", "--speedscope", trace], "--port"]):
         done = heapscope("ui", *args)

@@ -60,6 +60,15 @@ static void run_crash(void *ctx, const struct hs_http_request *request,
     raise(SIGKILL);
 }
 
+static void run_keep(void *ctx, const struct hs_http_request *request,
+                     struct hs_http_answer *answer)
+{
+    (void)ctx;
+    (void)request;
+    printf("job %d: abcdefghij", ++((volatile pid_t *)ctx)[2]);
+    snprintf(answer->note, sizeof(answer->note), "keep");
+}
+
 /* What a child has of the server: nothing but its three descriptors. */
 static void run_descriptors(void *ctx, const struct hs_http_request *request,
                             struct hs_http_answer *answer)
@@ -107,13 +116,36 @@ static void run_stream(void *ctx, const struct hs_http_request *request,
 }
 
 static struct hs_http_server *server;
+static int kept_fd = -1;       /* what a job wrote */
 static volatile pid_t *shared; /* [0]: notes of jobs, [1]: the last job's process */
 
 static void on_done(void *ctx, const struct hs_http_route *route,
-                    const struct hs_http_answer *answer)
+                    const struct hs_http_request *request, const struct hs_http_answer *answer,
+                    uint64_t took_ns, int out_fd)
 {
+    (void)took_ns;
     (void)route;
+    (void)request;
+    if (strcmp(answer->note, "keep") == 0) {
+        kept_fd = dup(out_fd);
+    }
     ((volatile pid_t *)ctx)[0] += strcmp(answer->note, "noted") == 0;
+}
+
+/* A part of what a job wrote, for every later request too. */
+static bool find(void *ctx, const struct hs_http_route *route,
+                 const struct hs_http_request *request, struct hs_http_slice *ret_slice)
+{
+    uint64_t off;
+    (void)ctx;
+    if (route->run != run_keep || kept_fd < 0 ||
+        !hs_http_request_number(request, "off", 20, &off)) {
+        return false;
+    }
+    *ret_slice = (struct hs_http_slice){
+        .fd = dup(kept_fd), .off = off, .bytes = 5, .content_type = "text/kept"
+    };
+    return true;
 }
 
 static void on_sent(void *ctx, const struct hs_http_route *route)
@@ -145,6 +177,7 @@ static int start(void **state)
           run_crash },
         { HS_HTTP_GET, "/api/descriptors", HS_HTTP_JOB, "text/plain", NULL, 0, -1, false,
           run_descriptors },
+        { HS_HTTP_GET, "/api/keep", HS_HTTP_JOB, "text/plain", NULL, 0, -1, false, run_keep },
         { HS_HTTP_GET, "/api/forever", HS_HTTP_JOB, HS_HTTP_TYPE_JSON, NULL, 0, -1, false,
           run_forever },
         { HS_HTTP_GET, "/api/stream", HS_HTTP_STREAM, "text/event-stream", NULL, 0, -1, false,
@@ -162,6 +195,7 @@ static int start(void **state)
         .user = geteuid(),
         .request_ns = REQUEST_NS,
         .ctx = (void *)(uintptr_t)shared,
+        .find = find,
         .on_done = on_done,
         .on_sent = on_sent,
     };
@@ -304,6 +338,16 @@ static void jobs(void **state)
     assert_string_equal(body_of(ask(GET("/api/descriptors"))), "0 1 2 ");
 }
 
+static void kept_answers(void **state)
+{
+    (void)state;
+    assert_string_equal(body_of(ask(GET("/api/keep?off=7"))), "abcde");
+    assert_non_null(strstr(answer, "Content-Type: text/kept\r\n"));
+    assert_string_equal(body_of(ask(GET("/api/keep?off=12"))), "fghij");
+    assert_int_equal(shared[2], 1); /* the second one needed no job */
+    assert_string_equal(body_of(ask(GET("/api/keep"))), "job 2: abcdefghij");
+}
+
 static void streams(void **state)
 {
     (void)state;
@@ -429,6 +473,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(pages, start, stop),
         cmocka_unit_test_setup_teardown(jobs, start, stop),
+        cmocka_unit_test_setup_teardown(kept_answers, start, stop),
         cmocka_unit_test_setup_teardown(streams, start, stop),
         cmocka_unit_test_setup_teardown(closed_by_the_browser, start, stop),
         cmocka_unit_test_setup_teardown(sizes, start, stop),

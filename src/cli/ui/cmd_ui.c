@@ -3,11 +3,13 @@
  *
  * See       ui_perfetto.h, ui_speedscope.h, docs/man/heapscope-ui.1
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "cli/args.h"
 #include "cli/cmd.h"
+#include "cli/ui/ui_live.h"
 #include "cli/ui/ui_perfetto.h"
 #include "cli/ui/ui_speedscope.h"
 #include "rt/base.h"
@@ -18,13 +20,19 @@ struct ui_args {
     bool is_opening;
 };
 
-static int run(const struct hs_opts_spec *spec, const struct ui_args *args)
+static int run(const struct hs_opts_spec *spec, const struct ui_args *args,
+               const struct hs_opts_result *files)
 {
+    bool is_viewer = args->perfetto || args->speedscope;
     if (args->speedscope_folder && !args->speedscope) {
         return hs_args_fail(spec, "--speedscope-dir is for --speedscope");
     }
     if (args->perfetto && args->speedscope) {
         return hs_args_fail(spec, "--perfetto and --speedscope cannot be combined");
+    }
+    if (is_viewer && files->operand_count > 0) {
+        return hs_args_fail(spec, "%s shows one file: '%s' is one too many",
+                            args->perfetto ? "--perfetto" : "--speedscope", files->operands[0]);
     }
     if (args->perfetto && args->port != 0) {
         return hs_args_fail(spec, "--port: the Perfetto UI is allowed to read from port 9001 only");
@@ -36,7 +44,8 @@ static int run(const struct hs_opts_spec *spec, const struct ui_args *args)
         return hs_ui_speedscope(args->speedscope, args->speedscope_folder, (uint16_t)args->port,
                                 args->is_opening);
     }
-    return hs_args_fail(spec, "no viewer was named: --perfetto FILE or --speedscope FILE");
+    return hs_ui_live(files->operands, files->operand_count, (uint16_t)args->port,
+                      args->is_opening);
 }
 
 int hs_cmd_ui(int argc, char **argv)
@@ -58,14 +67,18 @@ int hs_cmd_ui(int argc, char **argv)
     };
     const struct hs_opts_spec spec = {
         .command = "ui",
-        .summary = "show a profile in a browser",
-        .operands_usage = "",
-        .footer = "The command listens at 127.0.0.1 only, prints the address to open, and serves\n"
-                  "no other user of this computer.",
+        .summary = "show profiles, and what is recorded now, in a browser",
+        .operands_usage = "[FILE...]",
+        .footer =
+            "Without --perfetto and --speedscope, it serves the page of 'report --html', from\n"
+            "which recordings can be started, watched and stopped, too, until Ctrl-C.\n"
+            "It listens at 127.0.0.1 only, prints the address to open, and serves no other\n"
+            "user of this computer.",
         .options = options,
         .option_count = HS_COUNT_OF(options),
+        .operands_max = HS_OPERANDS_ANY,
     };
     struct hs_opts_result result;
     int status = hs_args_parse(&spec, argc, argv, &result);
-    return status == HS_ARGS_GO_ON ? run(&spec, &args) : status;
+    return status == HS_ARGS_GO_ON ? run(&spec, &args, &result) : status;
 }

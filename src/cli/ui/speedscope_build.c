@@ -69,7 +69,7 @@ static int read_all(int fd, size_t bytes, struct hs_buf *out)
 static int read_file(int folder_fd, const char *name, struct hs_speedscope_build *build)
 {
     struct hs_buf data = HS_BUF_INIT;
-    struct stat st;
+    struct stat st = { 0 };
     const char *type = type_of(name);
     bool is_page = strcmp(name, PAGE_NAME) == 0;
     char *path = NULL;

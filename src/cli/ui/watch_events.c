@@ -1,0 +1,330 @@
+/*
+ * Updates as events: see watch_events.h.
+ */
+#include "cli/ui/watch_events.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rt/text.h"
+#include "symbol/demangle.h"
+#include "util/array.h"
+#include "util/json.h"
+
+#define NS_PER_MS 1e6
+
+/* The number of a string, which is sent with this event if it is new. */
+static uint32_t put_string(struct hs_watch_events *events, const char *text)
+{
+    uint32_t id = 0;
+    bool is_new = false;
+    int r = hs_intern_put(&events->strings, hs_intern_hash(text, strlen(text)), &id, &is_new);
+    if (r == 0 && is_new) {
+        hs_buf_add(&events->new_strings, text, strlen(text) + 1);
+    }
+    events->err = events->err ? events->err : r;
+    return id;
+}
+
+/* --- frames ----------------------------------------------------------------------------------- */
+
+static const char *module_of(const struct hs_snapshot *snap, const struct hs_snap_frame *frame)
+{
+    bool is_code = !(frame->flags & (HS_FRAME_MARKER | HS_FRAME_NAMED));
+    const char *path = is_code && frame->module_id < snap->module_count
+                           ? snap->modules[frame->module_id].path
+                           : "";
+    return path ? path : "";
+}
+
+static void name_interpreted(const struct hs_snapshot *snap, uint64_t idx, char *out, size_t bytes)
+{
+    const struct hs_snap_code_name *name =
+        idx < snap->code_name_count ? &snap->code_names[idx] : NULL;
+    bool has_function = name && name->function && name->function[0];
+    snprintf(out, bytes, "%s", has_function ? name->function : "[unknown]");
+}
+
+/* The function of a frame, or what stands for it. */
+static void name_frame(const struct hs_snapshot *snap, const struct hs_watch_names *names,
+                       uint32_t id, char *out, size_t bytes)
+{
+    const struct hs_snap_frame *frame = &snap->frames[id];
+    const char *known = id < names->count ? names->list[id].function : NULL;
+    if (frame->flags & HS_FRAME_NAMED) {
+        name_interpreted(snap, frame->pc, out, bytes);
+    } else if (frame->flags & HS_FRAME_MARKER) {
+        snprintf(out, bytes, "%s", frame->pc == HS_FRAME_PC_CUT ? "[stack cut]" : "[stack ends]");
+    } else if (!known) {
+        snprintf(out, bytes, "%s+0x%" PRIx64, hs_text_base_name(module_of(snap, frame)),
+                 frame->rel_pc);
+    } else if (!hs_demangle(known, out, bytes)) {
+        snprintf(out, bytes, "%s", known);
+    }
+}
+
+/* The number of its function; is it another one than was sent? */
+static bool is_frame_new(struct hs_watch_events *events, const struct hs_snapshot *snap,
+                         const struct hs_watch_names *names, uint32_t id)
+{
+    static char name[HS_DEMANGLED_BYTES_MAX];
+    name_frame(snap, names, id, name, sizeof(name));
+    uint32_t sent = 1 + put_string(events, name);
+    bool is_new = events->frames[id] != sent;
+    events->frames[id] = sent;
+    return is_new;
+}
+
+/* Ids of frames, to be written as columns. */
+struct ids {
+    uint32_t *items;
+    size_t count, capacity;
+};
+
+static void add_id(struct hs_watch_events *events, struct ids *ids, uint32_t id)
+{
+    int r = hs_array_reserve(&ids->items, &ids->capacity, ids->count + 1, sizeof(ids->items[0]));
+    if (r == 0) {
+        ids->items[ids->count++] = id;
+    }
+    events->err = events->err ? events->err : r;
+}
+
+static void collect_frames(struct hs_watch_events *events, const struct hs_watch_state *state,
+                           const struct hs_watch_names *names, bool has_names,
+                           const struct ids *stacks, struct ids *ret_frames)
+{
+    const struct hs_snapshot *snap = state->snap;
+    for (uint32_t id = 0; has_names && id < snap->frame_count; id++) {
+        if (events->frames[id] != 0 && is_frame_new(events, snap, names, id)) {
+            add_id(events, ret_frames, id);
+        }
+    }
+    for (size_t i = 0; i < stacks->count; i++) {
+        const struct hs_snap_stack *stack = &snap->stacks[stacks->items[i]];
+        for (uint16_t j = 0; j < stack->frame_count; j++) {
+            uint32_t id = stack->frame_ids[j];
+            if (events->frames[id] == 0 && is_frame_new(events, snap, names, id)) {
+                add_id(events, ret_frames, id);
+            }
+        }
+    }
+}
+
+static void write_frames(struct hs_watch_events *events, const struct hs_snapshot *snap,
+                         const struct ids *frames, struct hs_json *json)
+{
+    hs_json_key(json, "frames");
+    hs_json_open(json, '{');
+    hs_json_key(json, "id");
+    hs_json_open(json, '[');
+    for (size_t i = 0; i < frames->count; i++) {
+        hs_json_uint(json, frames->items[i]);
+    }
+    hs_json_close(json, ']');
+    hs_json_key(json, "function");
+    hs_json_open(json, '[');
+    for (size_t i = 0; i < frames->count; i++) {
+        hs_json_uint(json, events->frames[frames->items[i]] - 1);
+    }
+    hs_json_close(json, ']');
+    hs_json_key(json, "module");
+    hs_json_open(json, '[');
+    for (size_t i = 0; i < frames->count; i++) {
+        hs_json_uint(json, put_string(events, module_of(snap, &snap->frames[frames->items[i]])));
+    }
+    hs_json_close(json, ']');
+    hs_json_close(json, '}');
+}
+
+/* --- stacks and rows -------------------------------------------------------------------------- */
+
+static void write_stacks(const struct hs_snapshot *snap, const struct ids *stacks,
+                         struct hs_json *json)
+{
+    hs_json_key(json, "stacks");
+    hs_json_open(json, '{');
+    hs_json_key(json, "id");
+    hs_json_open(json, '[');
+    for (size_t i = 0; i < stacks->count; i++) {
+        hs_json_uint(json, stacks->items[i]);
+    }
+    hs_json_close(json, ']');
+    hs_json_key(json, "heap");
+    hs_json_open(json, '[');
+    for (size_t i = 0; i < stacks->count; i++) {
+        hs_json_uint(json, snap->stacks[stacks->items[i]].heap_id);
+    }
+    hs_json_close(json, ']');
+    hs_json_key(json, "frames");
+    hs_json_open(json, '[');
+    for (size_t i = 0; i < stacks->count; i++) {
+        const struct hs_snap_stack *stack = &snap->stacks[stacks->items[i]];
+        hs_json_open(json, '[');
+        for (uint16_t j = 0; j < stack->frame_count; j++) {
+            hs_json_uint(json, stack->frame_ids[j]);
+        }
+        hs_json_close(json, ']');
+    }
+    hs_json_close(json, ']');
+    hs_json_close(json, '}');
+}
+
+enum column {
+    LIVE_BYTES,
+    LIVE_COUNT,
+    ALLOC_BYTES,
+    ALLOC_COUNT,
+    COLUMN_N,
+};
+
+static double figure_of(const struct hs_snap_stack *stack, enum column column)
+{
+    const double figures[COLUMN_N] = { stack->live.bytes, stack->live.count, stack->alloc.bytes,
+                                       stack->alloc.count };
+    return figures[column];
+}
+
+static void write_rows(const struct hs_watch_state *state, struct hs_json *json)
+{
+    static const char *const names[COLUMN_N] = { "live_bytes", "live_count", "alloc_bytes",
+                                                 "alloc_count" };
+    hs_json_key(json, "rows");
+    hs_json_open(json, '{');
+    hs_json_key(json, "stack");
+    hs_json_open(json, '[');
+    for (size_t i = 0; i < state->changed_count; i++) {
+        hs_json_uint(json, state->changed[i]);
+    }
+    hs_json_close(json, ']');
+    for (int column = 0; column < COLUMN_N; column++) {
+        hs_json_key(json, names[column]);
+        hs_json_open(json, '[');
+        for (size_t i = 0; i < state->changed_count; i++) {
+            hs_json_double(json,
+                           figure_of(&state->snap->stacks[state->changed[i]], (enum column)column));
+        }
+        hs_json_close(json, ']');
+    }
+    hs_json_close(json, '}');
+}
+
+/* --- figures of the process ------------------------------------------------------------------- */
+
+static void write_process(const struct hs_watch_state *state, struct hs_json *json)
+{
+    const struct hs_snapshot *snap = state->snap;
+    double ms = snap->time_mono_ns > snap->start_mono_ns
+                    ? (double)(snap->time_mono_ns - snap->start_mono_ns) / NS_PER_MS
+                    : 0;
+    hs_json_kv_uint(json, "number", state->number);
+    hs_json_kv_double(json, "time_ms", ms);
+    hs_json_kv_uint(json, "interval_ms", state->interval_ms);
+    hs_json_kv_double(json, "look_cpu_ms", (double)state->look_cpu_ns / NS_PER_MS);
+    hs_json_kv_bool(json, "has_more", state->has_more);
+    hs_json_key(json, "process");
+    hs_json_open(json, '{');
+    hs_json_kv_uint(json, "pid", state->host_pid ? state->host_pid : snap->pid);
+    hs_json_kv_string(json, "name", snap->comm);
+    hs_json_kv_bool(json, "is_from_startup", snap->is_from_startup);
+    hs_json_kv_uint(json, "interval_bytes", snap->interval_bytes);
+    hs_json_kv_uint(json, "rss_bytes", state->rss_bytes);
+    hs_json_kv_uint(json, "rss_anon_bytes", state->rss_anon_bytes);
+    hs_json_kv_uint(json, "swap_bytes", state->swap_bytes);
+    hs_json_kv_uint(json, "region_bytes", snap->region_bytes);
+    hs_json_kv_uint(json, "lost_count", state->lost_count);
+    hs_json_kv_double(json, "live_bytes", snap->live.bytes);
+    hs_json_kv_double(json, "live_count", snap->live.count);
+    hs_json_kv_double(json, "alloc_bytes", snap->alloc.bytes);
+    hs_json_kv_double(json, "alloc_count", snap->alloc.count);
+    hs_json_close(json, '}');
+}
+
+static void write_heaps(const struct hs_snapshot *snap, struct hs_json *json)
+{
+    hs_json_key(json, "heaps");
+    hs_json_open(json, '[');
+    for (uint32_t i = 0; i < snap->heap_count; i++) {
+        hs_json_open(json, '{');
+        hs_json_kv_string(json, "name", snap->heaps[i].name);
+        hs_json_kv_bool(json, "is_carved", snap->heaps[i].is_carved);
+        hs_json_kv_uint(json, "interval_bytes", snap->heaps[i].interval_bytes);
+        hs_json_close(json, '}');
+    }
+    hs_json_close(json, ']');
+}
+
+/* Those that this event refers to and no earlier one has sent. */
+static void write_strings(const struct hs_watch_events *events, struct hs_json *json)
+{
+    const char *at = events->new_strings.data;
+    const char *end = at + events->new_strings.bytes;
+    hs_json_key(json, "strings");
+    hs_json_open(json, '[');
+    for (; at && at < end; at += strlen(at) + 1) {
+        hs_json_string(json, at);
+    }
+    hs_json_close(json, ']');
+}
+
+/* --- the event -------------------------------------------------------------------------------- */
+
+static int make_room(struct hs_watch_events *events, const struct hs_snapshot *snap)
+{
+    int r = hs_array_reserve_zeroed(&events->frames, &events->frame_capacity, snap->frame_count + 1,
+                                    sizeof(events->frames[0]));
+    return r ? r
+             : hs_array_reserve_zeroed(&events->stacks, &events->stack_capacity,
+                                       snap->stack_count + 1, sizeof(events->stacks[0]));
+}
+
+static void write_event(struct hs_watch_events *events, const struct hs_watch_state *state,
+                        const struct ids *stacks, const struct ids *frames, struct hs_buf *out)
+{
+    struct hs_json json;
+    hs_buf_str(out, "event: update\ndata: ");
+    hs_json_init(&json, out, 0);
+    hs_json_open(&json, '{');
+    write_process(state, &json);
+    write_heaps(state->snap, &json);
+    write_frames(events, state->snap, frames, &json);
+    write_stacks(state->snap, stacks, &json);
+    write_rows(state, &json);
+    write_strings(events, &json);
+    hs_json_close(&json, '}');
+    hs_buf_char(out, '\n');
+}
+
+int hs_watch_events_write(struct hs_watch_events *events, const struct hs_watch_state *state,
+                          const struct hs_watch_names *names, bool has_names, struct hs_buf *out)
+{
+    struct ids stacks = { NULL, 0, 0 }, frames = { NULL, 0, 0 };
+    events->err = make_room(events, state->snap);
+    hs_buf_clear(&events->new_strings);
+    for (size_t i = 0; events->err == 0 && i < state->changed_count; i++) {
+        uint32_t id = state->changed[i];
+        if (!events->stacks[id]) {
+            events->stacks[id] = true;
+            add_id(events, &stacks, id);
+        }
+    }
+    if (events->err == 0) {
+        collect_frames(events, state, names, has_names, &stacks, &frames);
+        write_event(events, state, &stacks, &frames, out);
+    }
+    free(stacks.items);
+    free(frames.items);
+    int err = events->err ? events->err : events->new_strings.err;
+    return err ? err : out->err;
+}
+
+void hs_watch_events_deinit(struct hs_watch_events *events)
+{
+    hs_intern_deinit(&events->strings);
+    hs_buf_deinit(&events->new_strings);
+    free(events->frames);
+    free(events->stacks);
+    *events = (struct hs_watch_events){ .err = 0 };
+}

@@ -1,0 +1,124 @@
+/*
+ * watch_events.h: what an event contains, and that nothing is sent twice.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/ui/watch_events.h"
+
+static char app[] = "/opt/app", marker[] = "";
+static struct hs_snap_module modules[] = { { .path = marker }, { .path = app } };
+static struct hs_snap_frame frames[] = {
+    { .rel_pc = 0x10, .module_id = 1 },
+    { .rel_pc = 0x20, .module_id = 1 },
+    { .pc = HS_FRAME_PC_CUT, .flags = HS_FRAME_MARKER },
+    { .pc = 0, .flags = HS_FRAME_NAMED },
+};
+static struct hs_snap_code_name code_names[] = { { .function = "</script>\x01\xff", .file = "" } };
+static const uint32_t first[] = { 0, 1 }, second[] = { 3, 2, 1 };
+static struct hs_snap_stack stacks[] = {
+    { .frame_ids = first, .frame_count = 2, .live = { .bytes = 100, .count = 2 } },
+    { .frame_ids = second, .frame_count = 3, .heap_id = 1, .alloc = { .bytes = 1e15, .count = 1 } },
+};
+static struct hs_snap_heap heaps[] = { { .name = "libc.malloc" }, { .name = "po\"ol" } };
+static struct hs_snapshot snap = { .pid = 7,
+                                   .comm = "app",
+                                   .modules = modules,
+                                   .module_count = 2,
+                                   .frames = frames,
+                                   .frame_count = 4,
+                                   .code_names = code_names,
+                                   .code_name_count = 1,
+                                   .stacks = stacks,
+                                   .stack_count = 2,
+                                   .heaps = heaps,
+                                   .heap_count = 2,
+                                   .start_mono_ns = 1000000,
+                                   .time_mono_ns = 3500000 };
+
+static struct hs_watch_events events;
+static struct hs_watch_names names;
+static uint32_t changed[2];
+
+/* The next event, about these stacks. */
+static const char *event(size_t changed_count, bool has_names)
+{
+    static struct hs_buf out;
+    struct hs_watch_state state = {
+        .snap = &snap, .number = 3, .changed = changed, .changed_count = changed_count
+    };
+    hs_buf_deinit(&out);
+    hs_buf_init(&out, NULL, NULL);
+    assert_int_equal(hs_watch_events_write(&events, &state, &names, has_names, &out), 0);
+    const char *text = hs_buf_text(&out);
+    size_t bytes = strlen(text);
+    assert_int_equal(strncmp(text, "event: update\ndata: {", 21), 0);
+    assert_string_equal(text + bytes - 3, "}\n\n");
+    assert_null(memchr(text + 21, '\n', bytes - 21 - 2));
+    return text;
+}
+
+static void assert_has(const char *text, const char *part)
+{
+    if (!strstr(text, part)) {
+        fail_msg("no %s in %s", part, text);
+    }
+}
+
+static void new_rows(void **state)
+{
+    (void)state;
+    changed[0] = 0;
+    const char *text = event(1, false);
+    assert_has(text, "\"time_ms\":2.5,");
+    assert_has(text, "\"frames\":{\"id\":[0,1],\"function\":[0,1],\"module\":[2,2]}");
+    assert_has(text, "\"stacks\":{\"id\":[0],\"heap\":[0],\"frames\":[[0,1]]}");
+    assert_has(text, "\"rows\":{\"stack\":[0],\"live_bytes\":[100],\"live_count\":[2],"
+                     "\"alloc_bytes\":[0],\"alloc_count\":[0]}");
+    assert_has(text, "\"strings\":[\"app+0x10\",\"app+0x20\",\"/opt/app\"]");
+    assert_has(text, "\"name\":\"po\\\"ol\"");
+    /* The same row again, and a stack that shares a frame. */
+    changed[0] = 1;
+    changed[1] = 0;
+    text = event(2, false);
+    assert_has(text, "\"frames\":{\"id\":[3,2],\"function\":[3,4],\"module\":[5,5]}");
+    assert_has(text, "\"stacks\":{\"id\":[1],\"heap\":[1],\"frames\":[[3,2,1]]}");
+    assert_has(text, "\"alloc_bytes\":[1e+15,0]");
+    assert_has(text, "\"strings\":[\"</script>\\u0001\\ufffd\",\"[stack cut]\",\"\"]");
+    text = event(0, false);
+    assert_has(text, "\"frames\":{\"id\":[],");
+    assert_has(text, "\"strings\":[]");
+}
+
+/* A name that is found later is sent for the frames that were sent. */
+static void late_names(void **state)
+{
+    (void)state;
+    static char mangled[] = "_ZN3foo3barEv";
+    static struct hs_watch_name list[4] = { { .function = NULL } };
+    list[1].function = mangled;
+    names.list = list;
+    names.count = 4;
+    assert_has(event(0, false), "\"frames\":{\"id\":[],");
+    const char *text = event(0, true);
+    assert_has(text, "\"frames\":{\"id\":[1],\"function\":[6],\"module\":[2]}");
+    assert_has(text, "\"strings\":[\"foo::bar()\"]");
+    assert_has(event(0, true), "\"frames\":{\"id\":[],");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(new_rows),
+        cmocka_unit_test(late_names),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    hs_watch_events_deinit(&events);
+    return failed;
+}
