@@ -1,7 +1,14 @@
 /* Filters of stacks, the call tree made of what they leave, and figures of sums. */
 import { expect, it } from "vitest";
 
-import { CallTree, functionTotals, pathOf, walk, type TreeNode } from "../src/data/call_tree.ts";
+import {
+  CallTree,
+  functionTotals,
+  pathOf,
+  TreeColumn,
+  walk,
+  type TreeNode,
+} from "../src/data/call_tree.ts";
 import type { RawProfile } from "../src/data/documents.ts";
 import { decodeProfile, type Profile } from "../src/data/profile.ts";
 import {
@@ -12,6 +19,7 @@ import {
   patternOf,
   withFilter,
 } from "../src/data/select_filters.ts";
+import { sameFunctions, sameNodes } from "../src/data/select_same.ts";
 import { filterStacks } from "../src/data/select_stacks.ts";
 import { parseAddress } from "../src/state.ts";
 import { sampleProfile, sampleSource } from "./sample.ts";
@@ -223,6 +231,30 @@ it.each<[string, Options]>([
     boxes++;
   });
   expect(boxes).toBeGreaterThan(3);
+});
+
+it.each<[string, Options]>([
+  ["down", {}],
+  ["up", { direction: "up" }],
+  ["pivot", { filters: ["pivot:/load|save/"] }],
+])("adds up other columns: %s", (_, options) => {
+  const { tree, left, values } = grown(TWO_WAYS, options);
+  const column = new TreeColumn(
+    left,
+    values.map((value) => 3 * value),
+  );
+  walk(tree, (node) => expect(tree.totalOf(node, column)).toBe(3 * node.total));
+});
+
+it("knows the same stacks of two files", () => {
+  const { profile } = made([...TWO_WAYS, ["main2 load2 parse", 1]]);
+  const named = (name: string) => profile.strings.indexOf(name) - 1;
+  profile.functions.same[named("main2")] = profile.functions.same[named("main")];
+  profile.functions.same[named("load2")] = profile.functions.same[named("load")];
+  const same = sameFunctions(profile);
+  expect(same.count).toBe(profile.functions.count - 2);
+  const numbers = sameNodes(profile, same);
+  expect([...numbers]).toEqual([0, 1, 2, 3, 4, 5, 6, 0, 1, 2]);
 });
 
 it("counts a function that calls itself once", () => {

@@ -32,6 +32,19 @@ export interface TreeNode {
   children: TreeNode[] | null;
 }
 
+/* Other values than those that the tree was made of, by node of the profile's tree. */
+export class TreeColumn {
+  readonly self: Float64Array;
+  readonly sums: Float64Array;
+  /* Upwards: as TreeNode.amounts */
+  readonly amounts = new Map<TreeNode, Float64Array>();
+
+  constructor(stacks: Stacks, values: Float64Array) {
+    this.self = placed(stacks, values);
+    this.sums = withCallees(stacks, this.self);
+  }
+}
+
 interface Group {
   key: number;
   total: number;
@@ -81,14 +94,43 @@ export class CallTree {
     return node.children;
   }
 
-  /* What a node of the profile's tree holds with what it calls, as far as filters left it. */
-  sumOf(entry: number): number {
-    return this.sums[entry];
+  /* What the node holds of another column, with what is behind it. */
+  totalOf(node: TreeNode, column: TreeColumn): number {
+    let total = 0;
+    if (node.depth > 0) for (const entry of node.entries) total += column.sums[entry];
+    else for (const amount of this.amountsOf(node, column)) total += amount;
+    return total;
   }
 
-  /* What it holds itself. */
-  selfOf(entry: number): number {
-    return this.self[entry];
+  private amountsOf(node: TreeNode, column: TreeColumn): Float64Array {
+    const known = column.amounts.get(node);
+    if (known) return known;
+    const { parent } = node;
+    if (!parent) {
+      const from = this.direction === "up" ? column.self : column.sums;
+      column.amounts.set(
+        node,
+        Float64Array.from(node.entries, (entry) => from[entry]),
+      );
+    } else {
+      const came = this.comeFrom(parent, this.amountsOf(parent, column));
+      for (const sibling of parent.children ?? [node]) {
+        const amounts = Float64Array.from(sibling.entries, (entry) => came.get(entry) ?? 0);
+        column.amounts.set(sibling, amounts);
+      }
+    }
+    return column.amounts.get(node) ?? new Float64Array(0);
+  }
+
+  /* Upwards: what came through each caller of the node. */
+  private comeFrom(node: TreeNode, amounts: Float64Array): Map<number, number> {
+    const { caller } = this.stacks;
+    const came = new Map<number, number>();
+    node.entries.forEach((entry, i) => {
+      const at = caller[entry];
+      if (at !== ROOT) came.set(at, (came.get(at) ?? 0) + amounts[i]);
+    });
+    return came;
   }
 
   /*
@@ -149,15 +191,9 @@ export class CallTree {
   }
 
   private up(node: TreeNode): TreeNode[] {
-    const { caller } = this.stacks;
-    const amounts = new Map<number, number>();
-    node.entries.forEach((entry, i) => {
-      const at = caller[entry];
-      if (at !== ROOT) amounts.set(at, (amounts.get(at) ?? 0) + (node.amounts?.[i] ?? 0));
-    });
-    const nodes = [...amounts.keys()];
-    const values = [...amounts.values()];
-    return this.group(node, nodes, (i) => values[i], true);
+    const came = this.comeFrom(node, node.amounts ?? new Float64Array(0));
+    const values = [...came.values()];
+    return this.group(node, [...came.keys()], (i) => values[i], true);
   }
 
   /* Makes one node of all that have the same key. */
