@@ -7,6 +7,7 @@ import type { ComponentType } from "preact";
 
 import type { Profile } from "./data/profile.ts";
 import type { Selection } from "./data/selection.ts";
+import { Flame } from "./flame/flame.tsx";
 import { Overview } from "./overview/overview.tsx";
 
 export interface ViewProps {
@@ -34,5 +35,17 @@ export const VIEWS: readonly View[] = [
     title: "Overview",
     component: Overview,
     figures: () => ["space", "objects", "alloc_space", "alloc_objects", "peak", "rss", "names"],
+  },
+  {
+    id: "flame",
+    title: "Flame graph",
+    component: Flame,
+    figures: ({ measure, parts }) => [
+      measure.name,
+      "stacks",
+      "names",
+      ...(parts.thread === null ? [] : ["threads"]),
+      ...(parts.type === null ? [] : ["types"]),
+    ],
   },
 ];

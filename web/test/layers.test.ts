@@ -1,6 +1,6 @@
 /*
- * Includes go in one direction: style, format, state, download < data < controls < shell < views. A
- * view includes no other view.
+ * Includes go in one direction: style, format, state, download < data < controls < shell < graph <
+ * views. A view includes no other view.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join, normalize } from "node:path";
@@ -17,8 +17,19 @@ const MAY: Record<string, readonly string[]> = {
   controls: ["format.ts", "state.ts", "download.ts", "data"],
   /* views.ts: the list of views, which the shell draws. */
   shell: ["format.ts", "state.ts", "data", "controls", "views.ts"],
+  /* What several views draw. */
+  graph: ["format.ts", "state.ts", "data", "controls", "shell"],
 };
-const VIEW = ["format.ts", "state.ts", "download.ts", "data", "controls", "shell", "views.ts"];
+const VIEW = [
+  "format.ts",
+  "state.ts",
+  "download.ts",
+  "data",
+  "controls",
+  "shell",
+  "graph",
+  "views.ts",
+];
 const TOP = ["main.tsx", "views.ts"];
 
 const files = readdirSync(SRC, { recursive: true, encoding: "utf8" }).filter((name) =>

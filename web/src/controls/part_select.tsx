@@ -34,7 +34,7 @@ export function PartSelect({ profile, rows, selection, part }: Props) {
   }, [profile, rows, selection, part]);
   const label = part === "thread" ? "Thread" : "Type";
   const chosen = selection.parts[part];
-  const none = { value: "", text: options ? "all" : "not recorded", isDisabled: !options };
+  const none = { value: "", text: options ? "all" : "not recorded" };
   const isListed = options?.some((option) => option.value === String(chosen)) ?? false;
   const other =
     chosen === null || isListed
@@ -46,6 +46,7 @@ export function PartSelect({ profile, rows, selection, part }: Props) {
       label={label}
       value={chosen === null ? "" : String(chosen)}
       onChange={(value) => navigate({ [part]: value || null })}
+      isDisabled={!options && chosen === null}
       options={[none, ...other, ...(options ?? [])]}
     />
   );

@@ -12,13 +12,18 @@ interface Props {
   value: string;
   options: readonly Option[];
   onChange: (value: string) => void;
+  isDisabled?: boolean;
 }
 
-export function Select({ label, value, options, onChange }: Props) {
+export function Select({ label, value, options, onChange, isDisabled = false }: Props) {
   return (
     <label class="controls-select">
       <span>{label}</span>
-      <select value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+      <select
+        value={value}
+        disabled={isDisabled}
+        onChange={(event) => onChange(event.currentTarget.value)}
+      >
         {options.map((option) => (
           <option key={option.value} value={option.value} disabled={option.isDisabled ?? false}>
             {option.text}

@@ -247,9 +247,16 @@ export function pathOf(node: TreeNode): TreeNode[] {
   return path;
 }
 
-/* Calls `visit` for each node, a node before its children. Makes the whole tree. */
-export function walk(tree: CallTree, visit: (node: TreeNode) => void): void {
-  const open = [...tree.roots, ...tree.callers].reverse();
+/*
+ * Calls `visit` for each node of the tree, or of the part behind `from`, a node before its
+ * children. Makes all of them.
+ */
+export function walk(
+  tree: CallTree,
+  visit: (node: TreeNode) => void,
+  from: TreeNode | null = null,
+): void {
+  const open = from ? [from] : [...tree.roots, ...tree.callers].reverse();
   for (let node = open.pop(); node; node = open.pop()) {
     visit(node);
     const children = tree.childrenOf(node);

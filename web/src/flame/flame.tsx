@@ -1,0 +1,155 @@
+/*
+ * The view "Flame graph": what is shown and how, and the graph.
+ *
+ * The keys of the address: flame.direction (down, up), flame.layout (icicle, flame), flame.colour,
+ * flame.recursion (merged), flame.base (snapshots to compare with), flame.zoom, flame.search; and
+ * `filter`, which all views share.
+ */
+import { useMemo, useRef } from "preact/hooks";
+
+import { FilterBar } from "../controls/filter_bar.tsx";
+import { PartSelect } from "../controls/part_select.tsx";
+import { SelectionBar } from "../controls/selection_bar.tsx";
+import { filtersOf } from "../data/select_filters.ts";
+import { loadSelected, type LoadedRows, type Selection } from "../data/selection.ts";
+import type { Profile } from "../data/profile.ts";
+import { FlameGraph } from "../graph/flame_graph.tsx";
+import { addressOf, GraphModel } from "../graph/model.ts";
+import type { Picture } from "../graph/paint.ts";
+import { search } from "../graph/search.ts";
+import { Failure } from "../shell/failure.tsx";
+import { usePromise } from "../shell/use_promise.ts";
+import { useRows } from "../shell/use_selection.ts";
+import { navigate, useAddress, type Address } from "../state.ts";
+import type { ViewProps } from "../views.ts";
+import { Choices } from "./choices.tsx";
+import { downloadsOf } from "./downloads.ts";
+import "./flame.css";
+import { baseOf, lookOf } from "./look.ts";
+
+/* The rows of the snapshots that are compared with; null: nothing is compared. */
+function useBase(profile: Profile, snapshots: readonly number[]) {
+  return usePromise(
+    async () => (snapshots.length > 0 ? loadSelected(profile, snapshots) : null),
+    [profile, snapshots.join()],
+  );
+}
+
+interface ModelInput {
+  profile: Profile;
+  rows: LoadedRows[] | null;
+  baseRows: LoadedRows[] | null;
+  selection: Selection;
+  baseSnapshots: readonly number[];
+  address: Address;
+}
+
+function useModel(input: ModelInput): GraphModel | null {
+  const { profile, rows, baseRows, selection, baseSnapshots, address } = input;
+  const filters = filtersOf(address);
+  const { direction, isRecursionMerged } = lookOf(address);
+  const key = [JSON.stringify(filters), direction, isRecursionMerged].join();
+  const isReady = rows !== null && (baseSnapshots.length === 0 || baseRows !== null);
+  return useMemo(() => {
+    if (!isReady || !rows) return null;
+    const base = baseRows && {
+      rows: baseRows,
+      selection: { ...selection, snapshots: baseSnapshots },
+    };
+    return new GraphModel({
+      profile,
+      rows,
+      selection,
+      base: baseSnapshots.length > 0 ? base : null,
+      filters,
+      direction,
+      isRecursionMerged,
+    });
+  }, [profile, rows, baseRows, selection, baseSnapshots.join(), key, isReady]);
+}
+
+function Graph({
+  model,
+  views,
+  address,
+}: {
+  model: GraphModel;
+  views: ViewProps["views"];
+  address: Address;
+}) {
+  const look = lookOf(address);
+  const field = useRef<HTMLDivElement>(null);
+  const picture = useRef<Picture | null>(null);
+  const zoom = address.get("flame.zoom") ?? "";
+  const zoomed = useMemo(() => model.find(zoom), [model, zoom]);
+  const text = address.get("flame.search") ?? "";
+  const found = useMemo(
+    () => search(model.profile, model.stacks, model.values, text),
+    [model, text],
+  );
+  const { selection } = model.spec;
+  return (
+    <>
+      <Choices
+        fieldRef={field}
+        model={model}
+        look={look}
+        text={text}
+        found={found}
+        downloads={downloadsOf(model, zoomed, picture)}
+      />
+      <FilterBar />
+      {model.tree.total === 0 ? (
+        <p class="flame-empty">
+          {model.spec.filters.length > 0
+            ? "The filters leave no stack."
+            : "No memory of this kind was recorded in what is selected."}
+        </p>
+      ) : (
+        <FlameGraph
+          model={model}
+          zoomed={zoomed}
+          onZoom={(node) => navigate({ "flame.zoom": addressOf(model.tree, node) || null })}
+          found={found}
+          colourMode={look.colour}
+          isFlame={look.isFlame}
+          title={selection.measure.title}
+          views={views}
+          onSearch={() => field.current?.querySelector("input")?.focus()}
+          pictureRef={picture}
+        />
+      )}
+    </>
+  );
+}
+
+export function Flame({ profile, selection, views }: ViewProps) {
+  const address = useAddress();
+  const baseSnapshots = baseOf(profile, address);
+  const rows = useRows(profile, selection.snapshots);
+  const base = useBase(profile, baseSnapshots);
+  const model = useModel({
+    profile,
+    rows: rows.value,
+    baseRows: base.value,
+    selection,
+    baseSnapshots,
+    address,
+  });
+  const error = rows.error ?? base.error;
+  return (
+    <div class="flame">
+      <SelectionBar profile={profile} selection={selection}>
+        {rows.value && (
+          <>
+            <PartSelect {...{ profile, selection, rows: rows.value, part: "thread" }} />
+            <PartSelect {...{ profile, selection, rows: rows.value, part: "type" }} />
+          </>
+        )}
+      </SelectionBar>
+      {error !== null && <Failure what="The stacks cannot be read" error={error} />}
+      {error === null && !model && <p class="loading">Reading the stacks…</p>}
+      {model && <Graph model={model} views={views} address={address} />}
+    </div>
+  );
+}

@@ -1,0 +1,110 @@
+/*
+ * A flame graph as a file: the picture as SVG or PNG, the stacks as folded text.
+ */
+import { pathOf, walk, type TreeNode } from "../data/call_tree.ts";
+import { functionName } from "../data/names.ts";
+import { visibleText } from "../data/visible_text.ts";
+import { colourOf } from "../shell/theme.ts";
+import type { GraphModel } from "./model.ts";
+import { fontOf, heightOf, paint, ROW_PX, topOf, type Picture } from "./paint.ts";
+
+/* A canvas of a browser has no more rows of pixels than this, on each of them. */
+const CANVAS_PX_MAX = 16_000;
+/* The limit of a file: of a million stacks nobody reads more. */
+const LINES_MAX = 2_000_000;
+
+function escaped(text: string): string {
+  return visibleText(text).replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
+}
+
+function measureOf(): (text: string) => number {
+  const context = document.createElement("canvas").getContext("2d");
+  if (!context) return (text) => 7 * text.length;
+  context.font = fontOf();
+  return (text) => context.measureText(text).width;
+}
+
+/* The whole picture, also what is scrolled out of sight. */
+export function svgOf(picture: Picture, title: string): string {
+  const { layout, isFlame } = picture;
+  const measure = measureOf();
+  const parts: string[] = [];
+  for (const [row, boxes] of layout.rows) {
+    const y = topOf(layout, isFlame, row);
+    for (const box of boxes) {
+      const width = Math.max(0.5, box.width > 3 ? box.width - 1 : box.width);
+      const fill = colourOf(picture.colour(box));
+      const isFaded = box.isOuter || (picture.isFound !== null && !picture.isFound(box));
+      const x = box.x.toFixed(2);
+      parts.push(
+        `<rect x="${x}" y="${y}" width="${width.toFixed(2)}" height="${ROW_PX - 1}"` +
+          ` fill="${fill}"${isFaded ? ' fill-opacity="0.45"' : ""}/>`,
+      );
+      const text = width < 24 ? "" : picture.label(box, width - 8, measure);
+      if (text === "") continue;
+      const place = `x="${(box.x + 4).toFixed(2)}" y="${y + ROW_PX / 2}"`;
+      parts.push(`<text ${place}>${escaped(text)}</text>`);
+    }
+  }
+  const [width, height] = [layout.width, heightOf(layout)];
+  return (
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}"` +
+    ` viewBox="0 0 ${width} ${height}">\n<title>${escaped(title)}</title>\n` +
+    `<rect width="100%" height="100%" fill="${colourOf("--back")}"/>\n` +
+    `<g font-family="sans-serif" font-size="12" dominant-baseline="central"` +
+    ` fill="${colourOf("--text")}">\n${parts.join("\n")}\n</g>\n</svg>\n`
+  );
+}
+
+/* The whole picture on a canvas of its own, twice as fine as on the screen if possible. */
+export function canvasOf(picture: Picture): HTMLCanvasElement {
+  const height = Math.min(heightOf(picture.layout), CANVAS_PX_MAX);
+  const scale = Math.max(1, Math.min(2, CANVAS_PX_MAX / height));
+  const canvas = document.createElement("canvas");
+  canvas.width = Math.max(1, Math.round(picture.layout.width * scale));
+  canvas.height = Math.max(1, Math.round(height * scale));
+  const context = canvas.getContext("2d");
+  if (context) {
+    context.scale(scale, scale);
+    paint(context, { ...picture, focused: null, hovered: null }, 0, height);
+  }
+  return canvas;
+}
+
+/* In folded text, ";" separates functions, and a line ends with a number. */
+const foldedName = (name: string) => visibleText(name).replace(/;/g, ":");
+
+/*
+ * Lines "main;load;parse 123" as flame graph tools read them, the outermost function first: of the
+ * zoomed box and what is behind it, or of everything.
+ */
+export function foldedOf(model: GraphModel, zoomed: TreeNode | null): string {
+  const lines: string[] = [];
+  const names = new Map<number, string>();
+  const nameOf = (node: TreeNode) => {
+    const index = model.functionOf(node);
+    let name = names.get(index);
+    if (name === undefined) {
+      name = foldedName(functionName(model.profile, index));
+      names.set(index, name);
+    }
+    return name;
+  };
+  const isUp = model.tree.direction === "up" || (zoomed !== null && zoomed.depth < 0);
+  const add = (node: TreeNode) => {
+    /* The callers of a pivot have what it has, in the other direction. */
+    if (!isUp && node.depth < 0) return;
+    const value = Math.round(isUp ? endsHere(model, node) : node.self);
+    if (value === 0 || lines.length >= LINES_MAX) return;
+    const path = pathOf(node).map(nameOf);
+    lines.push(`${(isUp ? path.reverse() : path).join(";")} ${value}`);
+  };
+  walk(model.tree, add, zoomed);
+  return lines.join("\n") + (lines.length > 0 ? "\n" : "");
+}
+
+/* Upwards: what of a box has no further caller. */
+function endsHere(model: GraphModel, node: TreeNode): number {
+  const through = model.tree.childrenOf(node).reduce((sum, child) => sum + child.total, 0);
+  return node.total - through;
+}

@@ -1,0 +1,224 @@
+/*
+ * What a flame graph shows: the call tree of a selection, with the figures of each box. Of a
+ * comparison, also those before; then the width of a stack is the larger of its two values, so that
+ * what is gone has a place, too.
+ *
+ * It is computed once for each choice of the reader. Zoom and search only read it.
+ */
+import { CallTree, pathOf, TreeColumn, type TreeNode } from "../data/call_tree.ts";
+import {
+  figuresBy,
+  figuresByNode,
+  isCumulative,
+  mostWeight,
+  type Figures,
+} from "../data/figures.ts";
+import { changeOf, type Change, type Figure } from "../data/margin.ts";
+import { ROOT, type Profile } from "../data/profile.ts";
+import type { StackFilter } from "../data/select_filters.ts";
+import { sameFunctions, sameNodes, type SameFunctions } from "../data/select_same.ts";
+import { filterStacks, type Stacks } from "../data/select_stacks.ts";
+import type { LoadedRows, Selection } from "../data/selection.ts";
+
+export interface GraphSpec {
+  profile: Profile;
+  rows: readonly LoadedRows[];
+  selection: Selection;
+  /* What to compare with; null: nothing. */
+  base: { rows: readonly LoadedRows[]; selection: Selection } | null;
+  filters: readonly StackFilter[];
+  direction: "down" | "up";
+  isRecursionMerged: boolean;
+}
+
+/* The figures of one side of a comparison, by node, in a form that boxes can be made of. */
+class Side {
+  private readonly columns: Record<"value" | "sampled" | "variance", TreeColumn>;
+  private readonly peak: Record<"excess" | "lean" | "common", TreeColumn> | null;
+
+  constructor(
+    private readonly tree: CallTree,
+    figures: Figures,
+    numbers: Int32Array | null,
+    private readonly weight: number,
+  ) {
+    const column = (values: Float64Array) =>
+      new TreeColumn(tree.stacks, numbers ? gathered(values, numbers) : values);
+    this.columns = {
+      value: column(figures.value),
+      sampled: column(figures.sampled),
+      variance: column(figures.variance),
+    };
+    const { peak } = figures;
+    this.peak = peak && {
+      excess: column(peak.excess),
+      lean: column(peak.lean),
+      common: column(peak.common),
+    };
+  }
+
+  figure(node: TreeNode): Figure {
+    const total = (column: TreeColumn) => this.tree.totalOf(node, column);
+    const figure = {
+      value: total(this.columns.value),
+      sampled: total(this.columns.sampled),
+      variance: total(this.columns.variance),
+      weight: this.weight,
+    };
+    if (!this.peak) return figure;
+    return {
+      ...figure,
+      peakExcess: total(this.peak.excess),
+      peakLean: total(this.peak.lean),
+      peakCommon: total(this.peak.common),
+    };
+  }
+
+  value(node: TreeNode): number {
+    return this.tree.totalOf(node, this.columns.value);
+  }
+}
+
+/* Gives the values of equal stacks to the first of them. */
+function gathered(values: Float64Array, numbers: Int32Array): Float64Array {
+  const sums = new Float64Array(values.length);
+  for (let i = 0; i < values.length; i++) if (values[i] !== 0) sums[numbers[i]] += values[i];
+  return sums;
+}
+
+function largerOf(a: Float64Array, b: Float64Array): Float64Array {
+  return a.map((value, i) => Math.max(value, b[i]));
+}
+
+interface Sides {
+  before: Side;
+  after: Side;
+  isCumulative: boolean;
+}
+
+export class GraphModel {
+  readonly tree: CallTree;
+  readonly stacks: Stacks;
+  readonly profile: Profile;
+  /* What the selection holds by node of the profile's tree, before filters. */
+  readonly values: Float64Array;
+  /* By key of the tree: one of its functions. */
+  private readonly functionOfKey: readonly number[] | null;
+  private readonly sides: Sides | null;
+  private readonly changes = new Map<TreeNode, Change>();
+
+  constructor(readonly spec: GraphSpec) {
+    const { profile, rows, selection, base, filters, direction } = spec;
+    this.profile = profile;
+    this.stacks = filterStacks(profile, filters, spec.isRecursionMerged);
+    const after = figuresByNode(profile, rows, selection);
+    this.values = after.value;
+    if (!base) {
+      const { functionOf } = this.stacks;
+      const { count } = profile.functions;
+      this.tree = new CallTree(this.stacks, after.value, functionOf, count, direction);
+      this.functionOfKey = null;
+      this.sides = null;
+      return;
+    }
+    const same: SameFunctions = sameFunctions(profile);
+    const numbers = sameNodes(profile, same);
+    const before = figuresByNode(profile, base.rows, base.selection);
+    const widths = largerOf(gathered(before.value, numbers), gathered(after.value, numbers));
+    const keys = this.stacks.functionOf.map((index) => same.keys[index]);
+    this.tree = new CallTree(this.stacks, widths, keys, same.count, direction);
+    this.functionOfKey = same.functionOf;
+    const { isCount } = selection.measure;
+    const weight = (each: Selection) => mostWeight(profile, each.snapshots, isCount);
+    this.sides = {
+      before: new Side(this.tree, before, numbers, weight(base.selection)),
+      after: new Side(this.tree, after, numbers, weight(selection)),
+      isCumulative: isCumulative(profile, base.selection, selection),
+    };
+  }
+
+  get isComparison(): boolean {
+    return this.sides !== null;
+  }
+
+  /* The function that a box names. */
+  functionOf(node: TreeNode): number {
+    return this.functionOfKey ? this.functionOfKey[node.key] : node.key;
+  }
+
+  /* The figure of a box, or of all that filters left, with what its margin needs. */
+  figure(node: TreeNode | null): Figure {
+    const { profile, rows, selection } = this.spec;
+    const takes = node ? this.tree.covers(node) : this.takesAll();
+    const figures = figuresBy(profile, rows, selection, 1, (each) =>
+      each.rows.node.map((entry) => (takes(entry) ? 0 : -1)),
+    );
+    return {
+      value: figures.value[0],
+      sampled: figures.sampled[0],
+      variance: figures.variance[0],
+      weight: figures.weight[0],
+      ...(figures.peak && {
+        peakExcess: figures.peak.excess[0],
+        peakLean: figures.peak.lean[0],
+        peakCommon: figures.peak.common[0],
+      }),
+    };
+  }
+
+  private takesAll(): (entry: number) => boolean {
+    const { owner } = this.stacks;
+    return (entry) => owner[entry] !== ROOT;
+  }
+
+  /* How a box differs from before; null: nothing is compared. */
+  change(node: TreeNode): Change | null {
+    if (!this.sides) return null;
+    let change = this.changes.get(node);
+    if (!change) {
+      const { before, after } = this.sides;
+      change = changeOf(before.figure(node), after.figure(node), this.sides.isCumulative);
+      this.changes.set(node, change);
+    }
+    return change;
+  }
+
+  /* The value of a box now; its width is larger where it had more before. */
+  valueOf(node: TreeNode): number {
+    return this.sides ? this.sides.after.value(node) : node.total;
+  }
+
+  /* Of a comparison: the sum of all that filters left before. */
+  get totalBefore(): number | null {
+    const { sides } = this;
+    return sides && this.tree.roots.reduce((sum, root) => sum + sides.before.value(root), 0);
+  }
+
+  /* The sum of all that filters left. */
+  get total(): number {
+    const { tree } = this;
+    return this.sides ? tree.roots.reduce((sum, root) => sum + this.valueOf(root), 0) : tree.total;
+  }
+
+  /* The box with this address (addressOf()), or the nearest one outside of it that is there. */
+  find(address: string): TreeNode | null {
+    const isUp = address.startsWith("u");
+    const keys = address.replace(/^u/, "").split(".").filter(Boolean).map(Number);
+    let found: TreeNode | null = null;
+    let list = isUp ? this.tree.callers : this.tree.roots;
+    for (const key of keys) {
+      const next = list.find((node) => node.key === key);
+      if (!next) break;
+      found = next;
+      list = this.tree.childrenOf(next);
+    }
+    return found;
+  }
+}
+
+/* A box as text, for the address of the page: the keys on its path. */
+export function addressOf(tree: CallTree, node: TreeNode | null): string {
+  if (!node) return "";
+  const keys = pathOf(node).map((each) => each.key);
+  return (node.depth < 0 && tree.direction === "down" ? "u" : "") + keys.join(".");
+}
