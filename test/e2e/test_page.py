@@ -82,6 +82,6 @@ def test_every_view_of_a_recorded_program(recorded, name):
 def test_the_page_computes_what_the_report_says(recorded, name):
     """Sums and margins, by the page's own code (web/test/real)."""
     env = {**os.environ, "HEAPSCOPE_PAGE": str(recorded[name])}
-    done = subprocess.run([page_browser.ROOT / "tools" / "build-page", "test"], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    done = subprocess.run([page_browser.ROOT / "tools" / "build-page", "test", "real/report"], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, check=False, timeout=200)
     assert done.returncode == 0 and "6 passed" in done.stdout, done.stdout

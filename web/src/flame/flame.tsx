@@ -44,28 +44,36 @@ interface ModelInput {
   address: Address;
 }
 
-function useModel(input: ModelInput): GraphModel | null {
+/* Whether these rows are those of the snapshots: while others are read, the old ones are there. */
+function areOf(rows: readonly LoadedRows[] | null, snapshots: readonly number[]): boolean {
+  return rows !== null && rows.every(({ index }) => snapshots.includes(index));
+}
+
+/* While something is read, the graph stays as it was. */
+function useModel(input: ModelInput): { model: GraphModel | null; isReady: boolean } {
   const { profile, rows, baseRows, selection, baseSnapshots, address } = input;
   const filters = filtersOf(address);
   const { direction, isRecursionMerged } = lookOf(address);
   const key = [JSON.stringify(filters), direction, isRecursionMerged].join();
-  const isReady = rows !== null && (baseSnapshots.length === 0 || baseRows !== null);
-  return useMemo(() => {
-    if (!isReady || !rows) return null;
-    const base = baseRows && {
-      rows: baseRows,
-      selection: { ...selection, snapshots: baseSnapshots },
-    };
+  const last = useRef<GraphModel | null>(null);
+  const isCompared = baseSnapshots.length > 0;
+  const isReady =
+    areOf(rows, selection.snapshots) && (!isCompared || areOf(baseRows, baseSnapshots));
+  last.current = useMemo(() => {
+    if (!isReady || !rows) return last.current;
+    const baseSelection = { ...selection, snapshots: baseSnapshots };
+    const base = isCompared && baseRows ? { rows: baseRows, selection: baseSelection } : null;
     return new GraphModel({
       profile,
       rows,
       selection,
-      base: baseSnapshots.length > 0 ? base : null,
+      base,
       filters,
       direction,
       isRecursionMerged,
     });
   }, [profile, rows, baseRows, selection, baseSnapshots.join(), key, isReady]);
+  return { model: last.current, isReady };
 }
 
 function Graph({
@@ -128,7 +136,7 @@ export function Flame({ profile, selection, views }: ViewProps) {
   const baseSnapshots = baseOf(profile, address);
   const rows = useRows(profile, selection.snapshots);
   const base = useBase(profile, baseSnapshots);
-  const model = useModel({
+  const { model, isReady } = useModel({
     profile,
     rows: rows.value,
     baseRows: base.value,
@@ -148,7 +156,9 @@ export function Flame({ profile, selection, views }: ViewProps) {
         )}
       </SelectionBar>
       {error !== null && <Failure what="The stacks cannot be read" error={error} />}
-      {error === null && !model && <p class="loading">Reading the stacks…</p>}
+      {error === null && !isReady && (
+        <p class={model ? "loading hidden-but-read" : "loading"}>Reading the stacks…</p>
+      )}
       {model && <Graph model={model} views={views} address={address} />}
     </div>
   );

@@ -18,7 +18,7 @@ import { ROOT, type Profile } from "../data/profile.ts";
 import type { StackFilter } from "../data/select_filters.ts";
 import { sameFunctions, sameNodes, type SameFunctions } from "../data/select_same.ts";
 import { filterStacks, type Stacks } from "../data/select_stacks.ts";
-import type { LoadedRows, Selection } from "../data/selection.ts";
+import { selfByNode, type LoadedRows, type Selection } from "../data/selection.ts";
 
 export interface GraphSpec {
   profile: Profile;
@@ -111,18 +111,18 @@ export class GraphModel {
     const { profile, rows, selection, base, filters, direction } = spec;
     this.profile = profile;
     this.stacks = filterStacks(profile, filters, spec.isRecursionMerged);
-    const after = figuresByNode(profile, rows, selection);
-    this.values = after.value;
+    this.values = selfByNode(profile, rows, selection);
     if (!base) {
       const { functionOf } = this.stacks;
       const { count } = profile.functions;
-      this.tree = new CallTree(this.stacks, after.value, functionOf, count, direction);
+      this.tree = new CallTree(this.stacks, this.values, functionOf, count, direction);
       this.functionOfKey = null;
       this.sides = null;
       return;
     }
     const same: SameFunctions = sameFunctions(profile);
     const numbers = sameNodes(profile, same);
+    const after = figuresByNode(profile, rows, selection);
     const before = figuresByNode(profile, base.rows, base.selection);
     const widths = largerOf(gathered(before.value, numbers), gathered(after.value, numbers));
     const keys = this.stacks.functionOf.map((index) => same.keys[index]);

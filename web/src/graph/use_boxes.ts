@@ -56,19 +56,30 @@ function boxUnder({ screen, layout, isFlame }: Input, event: MouseEvent): Pointe
   return box ? { box, place: { x, y: y + BELOW_POINTER_PX } } : null;
 }
 
+/* The box of another layout where this one was; after a change of filters, of the same function. */
+function continued({ model, layout }: Input, box: Box, before: GraphModel): Box | undefined {
+  if (before === model) return nearest(layout, box);
+  const { node } = box;
+  if (!node) return undefined;
+  const wanted = before.functionOf(node);
+  const isSame = (each: Box) => each.node !== null && model.functionOf(each.node) === wanted;
+  const found = [...layout.rows.values()].flatMap((row) => row.find(isSame) ?? []);
+  return found.sort((a, b) => Math.abs(a.row) - Math.abs(b.row))[0];
+}
+
 export function useBoxes(input: Input): Boxes {
   const { screen, model, layout, isFlame, zoomed } = input;
-  const [lastFocused, setLastFocused] = useState<Box | null>(null);
+  const [last, setLast] = useState<{ box: Box; model: GraphModel } | null>(null);
   const [lastPointed, setPointed] = useState<Pointed | null>(null);
   const focused = useMemo(
-    () => (lastFocused && nearest(layout, lastFocused)) ?? null,
-    [lastFocused, layout],
+    () => (last && continued(input, last.box, last.model)) ?? null,
+    [last, layout],
   );
   const isThere = lastPointed && layout.rows.get(lastPointed.box.row)?.includes(lastPointed.box);
   const setFocused = (box: Box | undefined) => {
     if (!box) return;
     setPointed(null);
-    setLastFocused(box);
+    setLast({ box, model });
     scrollTo(screen.scroller.current, layout, isFlame, box);
   };
   const start = () => (zoomed && boxOfNode(layout, model.tree, zoomed)) ?? null;
