@@ -8,7 +8,9 @@ import type { ComponentType } from "preact";
 import type { Profile } from "./data/profile.ts";
 import type { Selection } from "./data/selection.ts";
 import { Flame } from "./flame/flame.tsx";
+import { Details } from "./details/details.tsx";
 import { Overview } from "./overview/overview.tsx";
+import { Table } from "./table/table.tsx";
 
 export interface ViewProps {
   profile: Profile;
@@ -29,6 +31,8 @@ export interface View {
   isThere?: (profile: Profile) => boolean;
 }
 
+const FIGURES = ["space", "objects", "alloc_space", "alloc_objects", "peak"];
+
 export const VIEWS: readonly View[] = [
   {
     id: "overview",
@@ -47,5 +51,17 @@ export const VIEWS: readonly View[] = [
       ...(parts.thread === null ? [] : ["threads"]),
       ...(parts.type === null ? [] : ["types"]),
     ],
+  },
+  {
+    id: "table",
+    title: "Table",
+    component: Table,
+    figures: () => [...FIGURES, "threads", "types", "stacks", "names"],
+  },
+  {
+    id: "details",
+    title: "Heap details",
+    component: Details,
+    figures: (selection) => [selection.measure.name, "types", "stacks", "names"],
   },
 ];

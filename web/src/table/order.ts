@@ -1,0 +1,111 @@
+/*
+ * Which rows of a table are shown, in which order: the pattern and the column that the reader
+ * chose.
+ *
+ * Ensures   equal values keep the order of the keys, so that a table looks the same twice.
+ */
+import { functionName } from "../data/names.ts";
+import type { Profile } from "../data/profile.ts";
+import { idOfKey, rowName, type Kind } from "./kinds.ts";
+
+export interface Order {
+  /* A column of figures, or "name". */
+  column: string;
+  isDescending: boolean;
+}
+
+export function parseOrder(text: string, fallback: string): Order {
+  const [column, direction] = text.split(":");
+  if (!column) return { column: fallback, isDescending: fallback !== "name" };
+  return { column, isDescending: direction !== "up" };
+}
+
+export function orderText({ column, isDescending }: Order): string {
+  return `${column}:${isDescending ? "down" : "up"}`;
+}
+
+/* The order after a click on the head of a column: the same column turns round. */
+export function nextOrder(order: Order, column: string): Order {
+  if (order.column === column) return { column, isDescending: !order.isDescending };
+  return { column, isDescending: column !== "name" };
+}
+
+export interface Search {
+  test: (text: string) => boolean;
+  /* Why the text is no regular expression: it is searched for as it stands. */
+  error: string | null;
+}
+
+/* A regular expression without regard to case; null: everything matches. */
+export function searchOf(text: string): Search | null {
+  if (text === "") return null;
+  try {
+    const pattern = new RegExp(text, "iu");
+    return { test: (each) => pattern.test(each), error: null };
+  } catch (error) {
+    const lower = text.toLowerCase();
+    return {
+      test: (each) => each.toLowerCase().includes(lower),
+      error: error instanceof Error ? error.message : String(error),
+    };
+  }
+}
+
+/* For each node, whether a function of its stack matches. */
+function matchingStacks(profile: Profile, search: Search): Uint8Array {
+  const { count, parent, frame } = profile.tree;
+  const functions = new Uint8Array(profile.functions.count);
+  for (let i = 0; i < functions.length; i++) {
+    functions[i] = search.test(functionName(profile, i)) ? 1 : 0;
+  }
+  const nodes = new Uint8Array(count);
+  for (let node = 0; node < count; node++) {
+    const own = functions[profile.frames.function[frame[node]]];
+    nodes[node] = own | (parent[node] >= 0 ? nodes[parent[node]] : 0);
+  }
+  return nodes;
+}
+
+/* The keys that match: by the whole name, the module, or any function of a stack. */
+export function matchingKeys(
+  profile: Profile,
+  kind: Kind,
+  keys: Int32Array,
+  search: Search | null,
+): Int32Array {
+  if (search === null) return keys;
+  if (kind === "stacks") {
+    const nodes = matchingStacks(profile, search);
+    return keys.filter((key) => nodes[idOfKey(key)] === 1);
+  }
+  return keys.filter((key) => {
+    const { whole, detail } = rowName(profile, kind, idOfKey(key));
+    return search.test(whole) || (detail !== "" && search.test(detail));
+  });
+}
+
+/* For each name its place among all names; names are compared once, and not for each sorting. */
+function nameRanks(profile: Profile, kind: Kind, keys: Int32Array): Float64Array {
+  const texts = new Map<string, number>();
+  const textOf = (key: number) => rowName(profile, kind, idOfKey(key)).text;
+  for (const key of keys) texts.set(textOf(key), 0);
+  [...texts.keys()].sort().forEach((text, rank) => texts.set(text, rank));
+  return Float64Array.from(keys, (key) => texts.get(textOf(key)) ?? 0);
+}
+
+export function sortedKeys(
+  profile: Profile,
+  kind: Kind,
+  keys: Int32Array,
+  order: Order,
+  values: Float64Array | null,
+): Int32Array {
+  const by =
+    order.column === "name"
+      ? nameRanks(profile, kind, keys)
+      : Float64Array.from(keys, (key) => values?.[key] ?? 0);
+  const sign = order.isDescending ? -1 : 1;
+  const places = Uint32Array.from(keys, (_, i) => i);
+  places.sort((a, b) => sign * (by[a] - by[b]) || a - b);
+  return Int32Array.from(places, (place) => keys[place]);
+}
