@@ -9,6 +9,9 @@ import type { Profile } from "./data/profile.ts";
 import type { Selection } from "./data/selection.ts";
 import { Flame } from "./flame/flame.tsx";
 import { Details } from "./details/details.tsx";
+import { Health } from "./health/health.tsx";
+import { Leaks } from "./leaks/leaks.tsx";
+import { Ledger } from "./ledger/ledger.tsx";
 import { Overview } from "./overview/overview.tsx";
 import { Table } from "./table/table.tsx";
 
@@ -64,4 +67,18 @@ export const VIEWS: readonly View[] = [
     component: Details,
     figures: (selection) => [selection.measure.name, "types", "stacks", "names"],
   },
+  {
+    id: "ledger",
+    title: "Resident memory",
+    component: Ledger,
+    figures: () => ["rss"],
+  },
+  {
+    id: "leaks",
+    title: "Leaks",
+    component: Leaks,
+    figures: () => ["leaks", "lifetimes", "stacks", "names"],
+  },
+  /* It has all warnings itself. */
+  { id: "health", title: "Health", component: Health, figures: () => [] },
 ];

@@ -1,0 +1,41 @@
+/*
+ * Processes that were to be profiled and were not: why, and what to do about it.
+ */
+import { NameText } from "../controls/name_text.tsx";
+import type { ReportParts } from "../data/report_parts.ts";
+
+export function Refused({ refused }: { refused: NonNullable<ReportParts["not_profiled"]> }) {
+  return (
+    <section class="health-card">
+      <h2>Processes that were not profiled</h2>
+      {refused.length === 0 ? (
+        <p>None.</p>
+      ) : (
+        <div class="health-scroll" tabIndex={0} role="region" aria-label="Processes">
+          <table class="health-table">
+            <thead>
+              <tr>
+                <th>Process</th>
+                <th>Why, and what helps</th>
+              </tr>
+            </thead>
+            <tbody>
+              {refused.map((process, i) => (
+                <tr key={i}>
+                  <td>
+                    <NameText text={process.name || "without a name"} />
+                    <small class="muted">pid {process.pid}</small>
+                  </td>
+                  <td>
+                    <bdi>{process.text}</bdi>
+                    {process.remedy && <small class="muted">{process.remedy}</small>}
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,108 @@
+/*
+ * Stacks of one verdict: growth with its margin, how sure it is, what lives, and how old it is.
+ */
+import { useState } from "preact/hooks";
+
+import { ReportStack } from "../controls/report_stack.tsx";
+import type { Profile } from "../data/profile.ts";
+import type { LeakStack } from "../data/report_parts.ts";
+import { bytes, count, duration, margin, plural } from "../format.ts";
+
+const SHOWN_FIRST = 20;
+
+/* "99.9 %", "more than 99.9 %": never "100 %", which would be a promise. */
+export function confidenceText(confidence: number): string {
+  const percent = 100 * confidence;
+  return percent > 99.95 ? "more than 99.9 %" : `${percent.toFixed(1)} %`;
+}
+
+/* The blocks that live, by the eighth of the recording in which they were allocated. */
+function Ages({ eighths, spanSeconds }: { eighths: readonly number[]; spanSeconds: number }) {
+  const most = Math.max(...eighths, 1);
+  const step = spanSeconds / Math.max(eighths.length, 1);
+  const when = (i: number) => `from ${duration(i * step)} to ${duration((i + 1) * step)}`;
+  const words = eighths.map((size, i) => `${bytes(size)} ${when(i)}`).join("; ");
+  return (
+    <span class="leaks-ages" role="img" aria-label={`Live, by when it was allocated: ${words}`}>
+      {eighths.map((size, i) => (
+        <span key={i} title={`${bytes(size)} allocated ${when(i)}`}>
+          <span style={{ height: `${size > 0 ? Math.max(6, (100 * size) / most) : 0}%` }} />
+        </span>
+      ))}
+    </span>
+  );
+}
+
+interface RowProps {
+  profile: Profile;
+  stack: LeakStack;
+  spanSeconds: number;
+}
+
+function LeakRow({ profile, stack, spanSeconds }: RowProps) {
+  const growth = stack.growth_bytes_per_hour;
+  const around = margin(
+    growth,
+    stack.growth_low_bytes_per_hour,
+    stack.growth_high_bytes_per_hour,
+    bytes,
+  );
+  return (
+    <tr>
+      <td class="leaks-stack">
+        <ReportStack profile={profile} frames={stack.frames} />
+      </td>
+      <td class="number">
+        {bytes(growth)}/h<small>{around && `${around}/h`}</small>
+      </td>
+      <td class="number">{confidenceText(stack.confidence)}</td>
+      <td class="number">
+        {bytes(stack.live.bytes)}
+        <small>{plural(stack.live.count, "object")}</small>
+      </td>
+      <td class="number">{stack.oldest_seconds > 0 ? duration(stack.oldest_seconds) : "-"}</td>
+      <td>
+        <Ages eighths={stack.live_bytes_by_eighth} spanSeconds={spanSeconds} />
+      </td>
+    </tr>
+  );
+}
+
+interface Props {
+  profile: Profile;
+  stacks: readonly LeakStack[];
+  spanSeconds: number;
+}
+
+export function LeakList({ profile, stacks, spanSeconds }: Props) {
+  const [isAll, setAll] = useState(false);
+  const shown = isAll ? stacks : stacks.slice(0, SHOWN_FIRST);
+  return (
+    <>
+      <div class="leaks-scroll" tabIndex={0} role="region" aria-label="Stacks">
+        <table class="leaks-table">
+          <thead>
+            <tr>
+              <th>Stack</th>
+              <th class="number">Growth</th>
+              <th class="number">Sure</th>
+              <th class="number">Live</th>
+              <th class="number">Oldest</th>
+              <th>Allocated when</th>
+            </tr>
+          </thead>
+          <tbody>
+            {shown.map((stack, i) => (
+              <LeakRow key={i} profile={profile} stack={stack} spanSeconds={spanSeconds} />
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {shown.length < stacks.length && (
+        <button type="button" onClick={() => setAll(true)}>
+          Show all {count(stacks.length)}
+        </button>
+      )}
+    </>
+  );
+}

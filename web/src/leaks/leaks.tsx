@@ -1,0 +1,123 @@
+/*
+ * The view "Leaks": which stacks keep their blocks while new ones come, how old the blocks are, and
+ * how long those lived that were freed. The verdicts are those of the report.
+ */
+import {
+  partsOfReport,
+  type Leaks as LeaksReport,
+  type LeakVerdict,
+} from "../data/report_parts.ts";
+import { bytes, duration, plural } from "../format.ts";
+import { Failure } from "../shell/failure.tsx";
+import { usePromise } from "../shell/use_promise.ts";
+import { useParam } from "../state.ts";
+import type { ViewProps } from "../views.ts";
+import { LeakList } from "./leak_list.tsx";
+import "./leaks.css";
+import { LifetimeCard } from "./lifetimes.tsx";
+
+const VERDICTS: readonly { verdict: LeakVerdict; title: string; words: string }[] = [
+  {
+    verdict: "leaks",
+    title: "Leaks",
+    words: "blocks that are not freed while new ones keep coming",
+  },
+  {
+    verdict: "unsure",
+    title: "Growing, but maybe no leaks",
+    words: "too few blocks or samples to be sure",
+  },
+  {
+    verdict: "replaced",
+    title: "Replaced",
+    words: "old blocks are freed as new ones come, as caches and queues do",
+  },
+  { verdict: "stopped", title: "Not growing", words: "these do not grow, or no longer" },
+];
+
+/* One sentence: how many stacks leak, and how fast. */
+function answer(leaks: LeaksReport): string {
+  const found = leaks.stacks.filter((stack) => stack.verdict === "leaks");
+  if (leaks.is_too_short) {
+    return `The recording of ${duration(leaks.span_seconds)} is too short to tell what leaks.`;
+  }
+  if (found.length === 0) return "No stack leaks for sure.";
+  const growth = found.reduce((sum, stack) => sum + stack.growth_bytes_per_hour, 0);
+  const live = found.reduce((sum, stack) => sum + stack.live.bytes, 0);
+  const [verb, they] = found.length === 1 ? ["leaks", "It holds"] : ["leak", "They hold"];
+  return (
+    `${plural(found.length, "stack")} ${verb}, ${bytes(growth)} an hour. ` +
+    `${they} ${bytes(live)} now.`
+  );
+}
+
+function comparison(leaks: LeaksReport): string {
+  const earlier = leaks.earlier_snapshot_count;
+  const how =
+    earlier > 0
+      ? `The snapshot after ${duration(leaks.span_seconds)} was compared with ` +
+        `${plural(earlier, "earlier one")}.`
+      : `There is one snapshot, after ${duration(leaks.span_seconds)}. Snapshots in between ` +
+        "(--dump-every) would show which blocks were freed.";
+  return `${how} A cache that has not reached its limit grows like a leak.`;
+}
+
+function LeaksOfFile({ profile, file }: { profile: ViewProps["profile"]; file: number }) {
+  const report = usePromise(() => profile.report(file), [profile, file]);
+  const [chosen, setChosen] = useParam("leaks.verdict", "");
+  if (report.error !== null) return <Failure what="The report is missing" error={report.error} />;
+  if (!report.value) return <p class="loading">Reading the report…</p>;
+  const { leaks, lifetimes } = partsOfReport(report.value);
+  if (!leaks) return <p>When blocks were allocated was not recorded, so leaks are not known.</p>;
+  const groups = VERDICTS.map((each) => ({
+    ...each,
+    stacks: leaks.stacks.filter((stack) => stack.verdict === each.verdict),
+  })).filter(({ stacks }) => stacks.length > 0);
+  const current = groups.find(({ verdict }) => verdict === chosen) ?? groups[0];
+  return (
+    <div class="leaks-view">
+      <section class="leaks-card leaks-answer">
+        <h2>Who does not die?</h2>
+        <p class="leaks-words">{answer(leaks)}</p>
+        <p class="muted">{comparison(leaks)}</p>
+      </section>
+      {groups.length > 0 && (
+        <section class="leaks-card">
+          <div class="leaks-verdicts not-printed" role="group" aria-label="Verdict">
+            {groups.map(({ verdict, title, stacks }) => (
+              <button
+                key={verdict}
+                type="button"
+                aria-pressed={verdict === current.verdict}
+                onClick={() => setChosen(verdict)}
+              >
+                {title} ({stacks.length})
+              </button>
+            ))}
+          </div>
+          <h2>{current.title}</h2>
+          <p class="muted">{current.words}</p>
+          <LeakList profile={profile} stacks={current.stacks} spanSeconds={leaks.span_seconds} />
+        </section>
+      )}
+      <LifetimeCard profile={profile} lifetimes={lifetimes ?? null} />
+    </div>
+  );
+}
+
+export function Leaks({ profile }: ViewProps) {
+  return (
+    <>
+      {profile.files.map((file, i) => (
+        <div key={i}>
+          {profile.files.length > 1 && (
+            <h2 class="name leaks-file">
+              <bdi>{file.name}</bdi>
+            </h2>
+          )}
+          <LeaksOfFile profile={profile} file={i} />
+        </div>
+      ))}
+    </>
+  );
+}
