@@ -150,10 +150,26 @@ def report():
             {"text": "2.1 % of the stacks have functions without a name: libfoo.so has no symbols.", "is_serious": False,
              "views": ["names"]},
         ],
+        "losses": [{"pid": 4711, "name": "samples_lost", "count": 12, "is_serious": True, "text": "samples lost: a table was full"}],
         "totals": {"live": amount(TOTAL, 0.01236), "alloc": amount(3 * TOTAL, 0.007), "peak": amount(1.05 * TOTAL, 0.013)},
         "is_sampled": True, "is_exact": False, "is_incomplete": False, "duration_seconds": 12.3, "ledger": ledger(), "processes": [],
         "functions_by_self": functions, "functions_by_total": functions,
     }
+
+
+def line(share, **more):
+    """The line through the three snapshots of what has this share of the memory."""
+    first, last = 0.4 * share * TOTAL, share * TOTAL
+    slope = 4.6 * MIB * share
+    return {"first": first, "last": last, "per_second": slope, "low": 0.8 * slope, "high": 1.2 * slope, "steps_up": 2, "steps_down": 0,
+            "verdict": "grows", **more}
+
+
+def trend():
+    functions = [line(0.3, function="dictExpand", leak_confidence=0.91), line(0.03, function=HOSTILE[1], leak_confidence=0)]
+    stacks = [line(0.3, leak_confidence=0.91, frames=STACKS[0][0][::-1])]
+    return {"format": 1, "view": "space", "unit": "bytes", "file": "a", "pid": 4711, "name": "redis-server", "snapshots": 3,
+            "snapshots_left_out": 0, "seconds": 12.3, "total": line(1), "functions": functions, "stacks": stacks}
 
 
 def profile(names):
@@ -167,7 +183,7 @@ def profile(names):
                    "is_lossy": False, "has_filters": False}],
         "processes": [{"file": 0, "pid": 4711, "ppid": 1, "forked_from_pid": None, "name": "redis-server", "exe": modules[0],
                        "cmdline": "redis-server --port 6379 --save ''", "start_ms": 0, "end_ms": 12300, "end": "exited with status 0",
-                       "refusal": None, "remedy": None, "sample_family": 0, "descent_family": 0, "trend": None}],
+                       "refusal": None, "remedy": None, "sample_family": 0, "descent_family": 0, "trend": "trend-0"}],
         "snapshots": [snapshot(i + 1, time_ms, share) for i, (time_ms, share) in enumerate(SNAPSHOTS)],
         "modules": {"count": 2, "path": [names.string(path) for path in modules], "name": strings[:2], "build_id": 0,
                     "is_program": [1, 0]},
@@ -193,7 +209,7 @@ def documents():
     """{name: document}, "profile" first."""
     names = Names()
     parts = {f"rows-{i}": rows(names, share) for i, (_, share) in enumerate(SNAPSHOTS)}
-    return {"profile": profile(names), "report-0": report(), "ledger-2": ledger(), **parts}
+    return {"profile": profile(names), "report-0": report(), "ledger-2": ledger(), "trend-0": trend(), **parts}
 
 
 def element(name, document):

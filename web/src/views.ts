@@ -7,6 +7,8 @@ import type { ComponentType } from "preact";
 
 import type { Profile } from "./data/profile.ts";
 import type { Selection } from "./data/selection.ts";
+import { Diff } from "./diff/diff.tsx";
+import { canCompare } from "./diff/sides.ts";
 import { Flame } from "./flame/flame.tsx";
 import { Details } from "./details/details.tsx";
 import { Health } from "./health/health.tsx";
@@ -14,6 +16,7 @@ import { Leaks } from "./leaks/leaks.tsx";
 import { Ledger } from "./ledger/ledger.tsx";
 import { Overview } from "./overview/overview.tsx";
 import { Table } from "./table/table.tsx";
+import { hasTrend, Trend } from "./trend/trend.tsx";
 
 export interface ViewProps {
   profile: Profile;
@@ -81,4 +84,18 @@ export const VIEWS: readonly View[] = [
   },
   /* It has all warnings itself. */
   { id: "health", title: "Health", component: Health, figures: () => [] },
+  {
+    id: "diff",
+    title: "Difference",
+    component: Diff,
+    figures: ({ measure }) => [measure.name, "stacks", "names"],
+    isThere: canCompare,
+  },
+  {
+    id: "trend",
+    title: "Trend",
+    component: Trend,
+    figures: () => ["space", "names", "leaks"],
+    isThere: hasTrend,
+  },
 ];

@@ -1,0 +1,105 @@
+"""The page's differences are those of `heapscope diff`: web/test/real/diff.test.ts compares them."""
+
+import json
+import os
+import subprocess
+
+import page_browser
+import page_rows
+import pytest
+
+VIEWS = ["space", "objects", "alloc_space", "alloc_objects", "peak"]
+# Grows in one function, shrinks in another, and has a third that comes and goes.
+PROGRAM = """
+import os, sys, time
+kept, cache = [], [bytes(700) for i in range(6000)]
+def handle(i):
+    kept.append({"id": i, "body": "x" * 300})
+def parse():
+    return [str(i) * 30 for i in range(4000)]
+if len(sys.argv) > 2 and os.fork() == 0:
+    more = [bytes(900) for i in range(5000)]
+    time.sleep(0.5)
+    os._exit(0)
+for step in range(8):
+    for i in range(int(sys.argv[1])):
+        handle(i)
+    parsed = parse()
+    if step == 4:
+        cache.clear()
+    time.sleep(0.1)
+"""
+
+
+@pytest.fixture(scope="module")
+def traces(heapscope, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("diff")
+    commands = {
+        "small": (["--dump-every", "200ms"], ["400"]),
+        "large": (["--dump-every", "200ms", "-i", "2048"], ["1500"]),
+        "exact": (["--dump-every", "300ms", "-i", "1"], ["100"]),
+        "forks": (["--dump-every", "200ms"], ["400", "fork"]),
+    }
+    files = {}
+    for name, (options, args) in commands.items():
+        files[name] = folder / f"{name}.pftrace"
+        done = heapscope("run", "-q", "-o", files[name], *options, "--", "/usr/bin/python3", "-c", PROGRAM, *args)
+        assert done.returncode == 0, done.stderr
+    return files
+
+
+def compared(heapscope, view, *args):
+    done = heapscope("diff", "--json", "--view", view, *args)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def expect_same(heapscope, folder, files, cases):
+    """Each case is (name, files of both sides, heap, filters of the page, options of diff, view)."""
+    page = folder / "page.html"
+    page_rows.write_page(heapscope, page, *files)
+    listed = [{"name": f"{name}, {view}", "files": sides, "heap": heap, "filters": filters,
+               "expected": compared(heapscope, view, *options)}
+              for name, sides, heap, filters, options, view in cases]
+    assert all(case["expected"]["functions"] for case in listed), "there is nothing to compare"
+    (folder / "cases.json").write_text(json.dumps(listed), encoding="utf-8")
+    env = {**os.environ, "HEAPSCOPE_PAGE": str(page), "HEAPSCOPE_DIFF": str(folder / "cases.json")}
+    page_browser.template()
+    done = subprocess.run([page_browser.ROOT / "tools" / "build-page", "test", "real/diff"], env=env, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, check=False, timeout=200)
+    assert done.returncode == 0 and f"{3 * len(cases)} passed" in done.stdout, done.stdout
+
+
+@pytest.mark.parametrize("name", ["small", "exact"])
+def test_two_snapshots_of_a_process(heapscope, traces, tmp_path, name):
+    file = traces[name]
+    cases = [(f"{first} and {last}", [0, 0], None, [], ["--snapshots", f"{first},{last}", file], view)
+             for view in VIEWS for first, last in ([(0, 2), (2, "last"), (2, 0)] if view == "space" else [(1, 3)])]
+    expect_same(heapscope, tmp_path, [file], cases)
+
+
+def test_one_heap(heapscope, traces, tmp_path):
+    cases = [(heap, [0, 0], heap, [], ["--snapshots", "0,2", "--heap", heap, traces["small"]], view)
+             for heap in ("libc.malloc", "python.obj") for view in ("space", "objects")]
+    expect_same(heapscope, tmp_path, [traces["small"]], cases)
+
+
+def test_filtered_stacks(heapscope, traces, tmp_path):
+    filters = {"show-stack handle": ["--focus", "handle"], "from-frame handle": ["--from", "handle"],
+               "hide-frame handle": ["--hide", "handle"]}
+    cases = [(text, [0, 0], None, [text.replace(" ", ":", 1)], ["--snapshots", "0,2", *options, traces["small"]], "space")
+             for text, options in filters.items()]
+    expect_same(heapscope, tmp_path, [traces["small"]], cases)
+
+
+def test_two_files(heapscope, traces, tmp_path):
+    before, after = traces["small"], traces["large"]
+    cases = [("last", [0, 1], None, [], [before, after], view) for view in VIEWS]
+    cases.append(("third", [0, 1], None, [], [f"{before}@2", f"{after}@2"], "space"))
+    expect_same(heapscope, tmp_path, [before, after], cases)
+
+
+def test_processes_that_share_samples(heapscope, traces, tmp_path):
+    before, after = traces["small"], traces["forks"]
+    cases = [("forks", [0, 1], None, [], [before, after], view) for view in VIEWS]
+    expect_same(heapscope, tmp_path, [before, after], cases)

@@ -1,0 +1,185 @@
+/*
+ * Two snapshots, or what two files are about, compared: what grew (red), what shrank (blue), and
+ * what may be the chance of sampling (grey).
+ */
+import { useMemo } from "preact/hooks";
+
+import { FilterBar } from "../controls/filter_bar.tsx";
+import { SelectionBar } from "../controls/selection_bar.tsx";
+import type { Measure } from "../data/measures.ts";
+import { functionName, functionOfNode, moduleName, snapshotTitle } from "../data/names.ts";
+import { ROOT, type Profile } from "../data/profile.ts";
+import { filtersOf } from "../data/select_filters.ts";
+import { unknownParts, type LoadedRows, type Selection } from "../data/selection.ts";
+import { cut, plural } from "../format.ts";
+import { Failure } from "../shell/failure.tsx";
+import { useRows } from "../shell/use_selection.ts";
+import { linkTo, useAddress, useParam } from "../state.ts";
+import type { ViewProps } from "../views.ts";
+import { ChangeGraph } from "./change_graph.tsx";
+import { ChangeTable, type ChangeRow } from "./change_table.tsx";
+import { SideChoice } from "./side_choice.tsx";
+import { changesOf, compare, wholeChange, type Comparison } from "./compare.ts";
+import "./diff.css";
+import { ResidentCard } from "./resident_card.tsx";
+import { measureOfSides, sidesOf, type Sides } from "./sides.ts";
+import { SummaryCard } from "./summary_card.tsx";
+
+const TABLES = [
+  { key: "self", title: "Functions" },
+  { key: "total", title: "Functions with what they call" },
+  { key: "stacks", title: "Stacks" },
+  { key: "flame", title: "Flame graph" },
+] as const;
+type TableKey = (typeof TABLES)[number]["key"];
+
+/* The frames of a stack are made for so many rows, the largest changes. */
+const STACKS_MOST = 20000;
+
+function functionRows(
+  profile: Profile,
+  comparison: Comparison,
+  key: "self" | "total",
+): ChangeRow[] {
+  return changesOf(comparison, comparison[key]).map(({ id, change }) => {
+    const index = comparison.same.functionOf[id];
+    return {
+      id,
+      change,
+      name: functionName(profile, index),
+      module: moduleName(profile, index),
+      frames: [],
+    };
+  });
+}
+
+function stackRows(profile: Profile, comparison: Comparison): ChangeRow[] {
+  const changes = changesOf(comparison, comparison.stacks).slice(0, STACKS_MOST);
+  return changes.map(({ id, change }) => {
+    const frames: string[] = [];
+    for (let at = id; at !== ROOT; at = comparison.callerOf(at)) {
+      frames.push(functionName(profile, functionOfNode(profile, at)));
+    }
+    const module = moduleName(profile, functionOfNode(profile, id));
+    return { id, change, name: frames[0], module, frames };
+  });
+}
+
+function sideTitle(profile: Profile, snapshots: readonly number[]): string {
+  if (snapshots.length !== 1) return plural(snapshots.length, "snapshot");
+  const title = snapshotTitle(profile, snapshots[0]);
+  const process = profile.processes[profile.snapshots[snapshots[0]].process];
+  const isOfFiles = profile.files.length > 1;
+  return cut(isOfFiles ? `${profile.files[process.file].name}, ${title}` : title, 120);
+}
+
+interface BodyProps {
+  profile: Profile;
+  selection: Selection;
+  sides: Sides;
+  loaded: { before: readonly LoadedRows[]; after: readonly LoadedRows[] };
+  views: readonly string[];
+}
+
+function TableChoice({ table, onChange }: { table: string; onChange: (key: string) => void }) {
+  return (
+    <div class="diff-tones not-printed" role="group" aria-label="Show as">
+      {TABLES.map(({ key, title }) => (
+        <button key={key} type="button" aria-pressed={table === key} onClick={() => onChange(key)}>
+          {title}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+function Body({ profile, selection, sides, loaded, views }: BodyProps) {
+  const address = useAddress();
+  const filters = filtersOf(address);
+  const filterKey = address.all("filter").join("\n");
+  const comparison = useMemo(
+    () => compare(profile, sides, loaded, selection, filters),
+    [profile, loaded, selection, filterKey],
+  );
+  const [tableName, setTable] = useParam("diff.table", "self");
+  const table: TableKey = TABLES.find(({ key }) => key === tableName)?.key ?? "self";
+  const functions = useMemo(() => functionRows(profile, comparison, "self"), [profile, comparison]);
+  const rows = useMemo(() => {
+    if (table === "stacks") return stackRows(profile, comparison);
+    if (table === "flame") return [];
+    return table === "self" ? functions : functionRows(profile, comparison, "total");
+  }, [table, comparison, functions]);
+  const { measure } = selection;
+  const linkOf = (name: string) => linkTo({ view: "flame", "flame.search": name });
+  return (
+    <>
+      <SummaryCard
+        whole={wholeChange(comparison)}
+        functions={functions}
+        measure={measure}
+        hasMargins={comparison.hasMargins}
+        titles={[sideTitle(profile, sides.before), sideTitle(profile, sides.after)]}
+      />
+      <section class="diff-card">
+        <TableChoice table={table} onChange={setTable} />
+        {table === "flame" ? (
+          <ChangeGraph {...{ profile, selection, sides, loaded, filters, views }} />
+        ) : (
+          <ChangeTable
+            rows={rows}
+            measure={measure}
+            hasMargins={comparison.hasMargins}
+            title={profile.title}
+            linkOf={views.includes("flame") ? linkOf : null}
+          />
+        )}
+      </section>
+      <ResidentCard profile={profile} sides={sides} />
+    </>
+  );
+}
+
+/* Why the selection cannot be compared; "": it can. */
+function obstacle(loaded: readonly LoadedRows[], selection: Selection, measure: Measure): string {
+  if (loaded.some(({ rows }) => rows[measure.quantity] === null)) {
+    return `${measure.title} was not recorded on both sides.`;
+  }
+  const unknown = new Set(loaded.flatMap(({ rows }) => unknownParts(rows, selection)));
+  if (unknown.size === 0) return "";
+  return `The filter by ${[...unknown].join(" and ")} selects nothing: that was not recorded.`;
+}
+
+export function Diff({ profile, selection: shared, views }: ViewProps) {
+  const address = useAddress();
+  const sides = useMemo(
+    () => sidesOf(profile, address),
+    [profile, address.get("diff.before"), address.get("diff.after")],
+  );
+  const measure = measureOfSides(profile, address, sides);
+  const selection = useMemo(() => ({ ...shared, measure }), [shared, measure]);
+  const before = useRows(profile, sides.before);
+  const after = useRows(profile, sides.after);
+  const error = before.error ?? after.error;
+  const loaded = useMemo(
+    () => before.value && after.value && { before: before.value, after: after.value },
+    [before.value, after.value],
+  );
+  const isReading = !loaded || before.isPending || after.isPending;
+  const hindrance = loaded ? obstacle([...loaded.before, ...loaded.after], selection, measure) : "";
+  return (
+    <>
+      <SelectionBar profile={profile} selection={selection} choices={["heap"]}>
+        <SideChoice profile={profile} sides={sides} measure={measure} />
+      </SelectionBar>
+      <FilterBar />
+      {error !== null && error !== undefined && (
+        <Failure what="The stacks cannot be read" error={error} />
+      )}
+      {!error && isReading && <p class="loading">Reading the stacks…</p>}
+      {!error && !isReading && hindrance && <p>{hindrance}</p>}
+      {!error && !isReading && loaded && !hindrance && (
+        <Body profile={profile} selection={selection} sides={sides} loaded={loaded} views={views} />
+      )}
+    </>
+  );
+}
