@@ -68,7 +68,7 @@ def recorded(heapscope, tmp_path_factory):
     return pages
 
 
-@pytest.mark.parametrize("name", ["every_view", "shell", "diff"])
+@pytest.mark.parametrize("name", ["every_view", "shell", "timeline", "diff"])
 def test_in_chromium(sample, name):
     page_browser.try_page(name, sample, SHOTS / "sample")
 

@@ -16,6 +16,8 @@ import { Leaks } from "./leaks/leaks.tsx";
 import { Ledger } from "./ledger/ledger.tsx";
 import { Overview } from "./overview/overview.tsx";
 import { Table } from "./table/table.tsx";
+import { hasTimes } from "./timeline/what_is_shown.ts";
+import { Timeline } from "./timeline/timeline.tsx";
 import { hasTrend, Trend } from "./trend/trend.tsx";
 
 export interface ViewProps {
@@ -45,6 +47,13 @@ export const VIEWS: readonly View[] = [
     title: "Overview",
     component: Overview,
     figures: () => ["space", "objects", "alloc_space", "alloc_objects", "peak", "rss", "names"],
+  },
+  {
+    id: "timeline",
+    title: "Timeline",
+    component: Timeline,
+    figures: ({ measure }) => [measure.name, "rss"],
+    isThere: hasTimes,
   },
   {
     id: "flame",
