@@ -18,8 +18,8 @@ export function partChanges(before: Ledger, after: Ledger): PartChange[] {
     if (!change) changes.set(name, (change = { name, before: 0, after: 0 }));
     return change;
   };
-  for (const part of ledgerParts(before)) of(part.name).before = part.rssBytes;
-  for (const part of ledgerParts(after)) of(part.name).after = part.rssBytes;
+  for (const part of ledgerParts(before)) of(part.name).before = part.bytes;
+  for (const part of ledgerParts(after)) of(part.name).after = part.bytes;
   const size = (change: PartChange) => Math.abs(change.after - change.before);
   return [...changes.values()].sort((a, b) => size(b) - size(a));
 }

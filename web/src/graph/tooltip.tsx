@@ -3,7 +3,7 @@
  */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
-import { Facts } from "./details.tsx";
+import { Facts } from "./box_details.tsx";
 import type { Info } from "./info.ts";
 
 /* In pixels from the upper left corner of the graph. */

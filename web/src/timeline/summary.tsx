@@ -26,7 +26,7 @@ export function RangeSummary({ profile, picture, range, measure, pick, canDiff }
   if (picture.snapshots.length === 1) {
     return (
       <p class="timeline-summary">
-        There is one snapshot: how the live memory went is not known. <code>{RECORD_MORE}</code>{" "}
+        There is only one snapshot, so no history of the live memory. <code>{RECORD_MORE}</code>{" "}
         takes one each second.
       </p>
     );
