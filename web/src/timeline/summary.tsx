@@ -26,8 +26,8 @@ export function RangeSummary({ profile, picture, range, measure, pick, canDiff }
   if (picture.snapshots.length === 1) {
     return (
       <p class="timeline-summary">
-        There is only one snapshot, so no history of the live memory. <code>{RECORD_MORE}</code>{" "}
-        takes one each second.
+        Only one snapshot: the live memory has no history. <code>{RECORD_MORE}</code> takes one each
+        second.
       </p>
     );
   }
