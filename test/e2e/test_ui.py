@@ -4,6 +4,7 @@ import gzip
 import http.server
 import json
 import os
+import pathlib
 import re
 import signal
 import socket
@@ -512,6 +513,19 @@ def test_watch_ends(ui, growing):
         assert read_events(sock, 1)[0][0] == "end"
 
 
+FILES = sorted((pathlib.Path(__file__).resolve().parents[2] / "fuzz" / "corpus" / "fuzz_trace").iterdir())
+
+
+def test_fuzzed_traces(start_ui, trace):
+    """Files that were made to break readers: each is an answer or an error, and the server goes on."""
+    server = start_ui(*FILES, trace)
+    for idx, file in enumerate(FILES):
+        for path in (f"/api/profile?file={idx}&document=profile", f"/api/download?file={idx}&format=svg"):
+            answer = server.ask(path)
+            assert answer.status in (200, 409), (file, answer.text[:200])
+    assert server.ask(f"/api/profile?file={len(FILES)}&document=profile").status == 200
+
+
 class Elsewhere(http.server.BaseHTTPRequestHandler):
     """A page of another port of this machine: to the browser, the same site and another origin."""
 
@@ -560,5 +574,40 @@ def test_in_a_browser(ui, elsewhere, tmp_path):
         # Nor can that page be shown inside another one, or opened by it.
         tab.js(f"document.body.innerHTML = '<iframe src=\"{ui.link}\"></iframe>'")
         wait_until(lambda: counts()["refused_count"] > after["refused_count"], "the frame asked for nothing")
+    finally:
+        tab.close()
+
+
+RECORD = """(async () => {
+  const ask = (path, body) => fetch(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+  const begun = await (await ask("/api/start", { pid: PID, interval: 1 })).json();
+  const events = [];
+  await new Promise((resolve, reject) => {
+    const source = new EventSource("/api/watch?pid=PID&interval_ms=100");
+    source.addEventListener("end", () => { source.close(); reject(new Error("ended")); });
+    source.addEventListener("update", event => {
+      events.push(JSON.parse(event.data).process.live_bytes);
+      if (events.length === 5) { source.close(); resolve(); }
+    });
+  });
+  const ended = await (await ask("/api/stop", { session: begun.session })).json();
+  const files = (await (await fetch("/api/files")).json()).files;
+  const file = files.findIndex(each => each.path === ended.path);
+  const profile = await (await fetch(`/api/profile?file=${file}&document=profile`)).json();
+  return { events, pids: profile.processes.map(each => each.pid), isComplete: files[file].is_complete };
+})()"""
+
+
+@pytest.mark.skipif(not browser.find(), reason="needs Chromium")
+def test_recording_in_a_browser(ui, growing, tmp_path):
+    """With the requests of a page: it starts a recording, watches it grow, ends it, and reads the file."""
+    tab = browser.Browser(tmp_path / "profile")
+    try:
+        tab.open_address(ui.link)
+        if "connect-src" not in ui.ask("/").headers["content-security-policy"]:
+            pytest.skip("this heapscope was built without the page")
+        got = tab.js(RECORD.replace("PID", str(growing)))
+        assert got["isComplete"] and got["pids"] == [growing]
+        assert len(got["events"]) == 5 and got["events"][-1] > got["events"][0]
     finally:
         tab.close()

@@ -130,6 +130,7 @@ static void cookies(void **state)
         { "heapscope-4711=wrong; heapscope-4711=%s", HS_HTTP_ALLOWED },
         { "heapscope-4712=%s", HS_HTTP_NO_TOKEN },
         { "xheapscope-4711=%s", HS_HTTP_NO_TOKEN },
+        { "heapscope-4711x%s", HS_HTTP_NO_TOKEN },
         { "heapscope-4711=%sx", HS_HTTP_NO_TOKEN },
         { "heapscope-4711=", HS_HTTP_NO_TOKEN },
         { "heapscope-4711", HS_HTTP_NO_TOKEN },

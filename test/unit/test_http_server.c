@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -56,8 +57,18 @@ static void run_crash(void *ctx, const struct hs_http_request *request,
 {
     (void)ctx;
     (void)request;
-    memset(answer, 'x', sizeof(*answer));
+    memset(answer->error, 'x', sizeof(answer->error));
     raise(SIGKILL);
+}
+
+/* What a damaged process leaves. */
+static void run_endless(void *ctx, const struct hs_http_request *request,
+                        struct hs_http_answer *answer)
+{
+    (void)ctx;
+    (void)request;
+    memset(answer->content_type, 'y', sizeof(answer->content_type));
+    memset(answer->download_name, 'z', sizeof(answer->download_name));
 }
 
 static void run_keep(void *ctx, const struct hs_http_request *request,
@@ -177,6 +188,7 @@ static int start(void **state)
           run_crash },
         { HS_HTTP_GET, "/api/descriptors", HS_HTTP_JOB, "text/plain", NULL, 0, -1, false,
           run_descriptors },
+        { HS_HTTP_GET, "/api/endless", HS_HTTP_JOB, "text/plain", NULL, 0, -1, false, run_endless },
         { HS_HTTP_GET, "/api/keep", HS_HTTP_JOB, "text/plain", NULL, 0, -1, false, run_keep },
         { HS_HTTP_GET, "/api/forever", HS_HTTP_JOB, HS_HTTP_TYPE_JSON, NULL, 0, -1, false,
           run_forever },
@@ -336,6 +348,10 @@ static void jobs(void **state)
     assert_non_null(strstr(text, "signal 9"));
     assert_int_equal(shared[0], 2);
     assert_string_equal(body_of(ask(GET("/api/descriptors"))), "0 1 2 ");
+    text = ask(GET("/api/endless"));
+    assert_status(text, "200");
+    assert_int_equal(strspn(strstr(text, "Content-Type: ") + 14, "y"), HS_HTTP_TYPE_BYTES - 1);
+    assert_int_equal(strspn(strstr(text, "filename=\"") + 10, "z"), HS_HTTP_NAME_BYTES - 1);
 }
 
 static void kept_answers(void **state)
@@ -403,6 +419,7 @@ static void sizes(void **state)
         send(sock, text, 0x400, MSG_NOSIGNAL);
         send(sock, "\r\n", 2, MSG_NOSIGNAL);
     }
+    send(sock, "0\r\n\r\n", 5, MSG_NOSIGNAL);
     assert_string_equal(read_answer(sock), "");
     /* A head that does not end. */
     sock = connect_to_server();
@@ -459,6 +476,25 @@ static void many_jobs(void **state)
     }
 }
 
+/* One that takes long does not keep others waiting. */
+static void jobs_beside_long_ones(void **state)
+{
+    (void)state;
+    int socks[HS_HTTP_JOBS_MAX - 1];
+    for (size_t i = 0; i < sizeof(socks) / sizeof(socks[0]); i++) {
+        socks[i] = connect_to_server();
+        send_text(socks[i], GET("/api/forever"));
+    }
+    int sock = connect_to_server();
+    struct timeval patience = { .tv_sec = 10 };
+    assert_int_equal(setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
+    send_text(sock, GET("/api/echo?a=1"));
+    assert_string_equal(body_of(read_answer(sock)), "1||0");
+    for (size_t i = 0; i < sizeof(socks) / sizeof(socks[0]); i++) {
+        close(socks[i]);
+    }
+}
+
 /* A file is sent once, then the server ends; a download that was broken off does not count. */
 static void one_download(void **state)
 {
@@ -480,6 +516,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(slow, start, stop),
         cmocka_unit_test_setup_teardown(many_connections, start, stop),
         cmocka_unit_test_setup_teardown(many_jobs, start, stop),
+        cmocka_unit_test_setup_teardown(jobs_beside_long_ones, start, stop),
         cmocka_unit_test_setup(one_download, start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

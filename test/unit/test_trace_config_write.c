@@ -154,6 +154,7 @@ static void heaps(void **state)
         { { "gpu", "pool.*" }, { HS_INTERVAL_OFF, 7 }, false },
         { { "*" }, { 9 }, false },
         { { "pool.a", "*" }, { HS_INTERVAL_SAME, 9 }, false },
+        { { "libc.malloc", "*" }, { 100, 200 }, false },
         { { "python.obj" }, { 32768 }, false },
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
