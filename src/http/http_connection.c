@@ -308,12 +308,15 @@ static void finish_job(struct hs_http_connection *connection)
     hs_http_resume(connection);
 }
 
-/* The browser does not want the answer any more. */
+/* The browser does not want the answer any more. What a POST has begun is not ended half way. */
 static void take_hangup(struct hs_http_connection *connection)
 {
+    bool is_acting = connection->route->method == HS_HTTP_POST;
     connection->is_hung_up = true;
     shutdown(connection->fd, SHUT_RDWR);
-    if (connection->state == HS_HTTP_RUNNING) {
+    if (connection->state == HS_HTTP_RUNNING && is_acting) {
+        epoll_ctl(connection->server->epoll_fd, EPOLL_CTL_DEL, connection->fd, NULL);
+    } else if (connection->state == HS_HTTP_RUNNING) {
         finish_job(connection);
     } else {
         connection->state = HS_HTTP_SENDING;

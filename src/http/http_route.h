@@ -10,7 +10,8 @@
  *                      closes the connection
  *
  * A function of a route runs in a forked process (http_job.h). It may take long, read hostile files
- * and print messages; the server goes on meanwhile, and a crash of it is one failed request.
+ * and print messages; the server goes on meanwhile, and a crash of it is one failed request. It is
+ * ended when the browser closes the connection, unless it acts (HS_HTTP_POST).
  *
  * Threads   constant data.
  */

@@ -105,6 +105,15 @@ static void run_forever(void *ctx, const struct hs_http_request *request,
     }
 }
 
+static void run_slow(void *ctx, const struct hs_http_request *request,
+                     struct hs_http_answer *answer)
+{
+    (void)request;
+    ((volatile pid_t *)ctx)[1] = getpid();
+    usleep(200000);
+    snprintf(answer->note, sizeof(answer->note), "noted");
+}
+
 static void run_stream(void *ctx, const struct hs_http_request *request,
                        struct hs_http_answer *answer)
 {
@@ -192,6 +201,7 @@ static int start(void **state)
         { HS_HTTP_GET, "/api/keep", HS_HTTP_JOB, "text/plain", NULL, 0, -1, false, run_keep },
         { HS_HTTP_GET, "/api/forever", HS_HTTP_JOB, HS_HTTP_TYPE_JSON, NULL, 0, -1, false,
           run_forever },
+        { HS_HTTP_POST, "/api/slow", HS_HTTP_JOB, HS_HTTP_TYPE_JSON, NULL, 0, -1, false, run_slow },
         { HS_HTTP_GET, "/api/stream", HS_HTTP_STREAM, "text/event-stream", NULL, 0, -1, false,
           run_stream },
     };
@@ -401,6 +411,12 @@ static void closed_by_the_browser(void **state)
     (void)state;
     hang_up(GET("/api/forever"));
     hang_up(GET("/api/stream"));
+    assert_int_equal(shared[0], 0);
+    hang_up(POST("/api/slow", "0", "")); /* it acts, so it is not ended half way */
+    for (int i = 0; i < 1000 && shared[0] == 0; i++) {
+        usleep(10000);
+    }
+    assert_int_equal(shared[0], 1);
     assert_status(ask(GET("/")), "200");
 }
 
