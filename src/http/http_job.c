@@ -60,9 +60,12 @@ static bool place_descriptors(int out_fd)
 {
     int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
     int messages = memfd_create("heapscope-messages", MFD_CLOEXEC);
-    return in >= 0 && messages >= 0 && dup2(out_fd, STDOUT_FILENO) >= 0 &&
-           dup2(messages, STDERR_FILENO) >= 0 && dup2(in, STDIN_FILENO) >= 0 &&
-           syscall(SYS_close_range, 3, ~0U, 0) == 0;
+    if (in < 0 || messages < 0 || dup2(out_fd, STDOUT_FILENO) < 0 ||
+        dup2(messages, STDERR_FILENO) < 0 || dup2(in, STDIN_FILENO) < 0) {
+        return false;
+    }
+    closefrom(STDERR_FILENO + 1);
+    return true;
 }
 
 /* The soft limits: a command that goes on after the answer raises them again. */

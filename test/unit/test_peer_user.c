@@ -4,6 +4,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/netlink.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -100,6 +101,44 @@ static void real_connection(void **state)
     close(pair.listener);
 }
 
+/* Fails like that of a kernel: -ENOENT without tcp_diag. 0: works. */
+static int failure;
+
+ssize_t __real_recv(int sock, void *data, size_t bytes, int flags);
+ssize_t __wrap_recv(int sock, void *data, size_t bytes, int flags);
+ssize_t __wrap_recv(int sock, void *data, size_t bytes, int flags)
+{
+    ssize_t got = __real_recv(sock, data, bytes, flags);
+    if (failure == 0 || got < 0) {
+        return got;
+    }
+    struct nlmsghdr head = { .nlmsg_len = NLMSG_LENGTH(sizeof(struct nlmsgerr)),
+                             .nlmsg_type = NLMSG_ERROR };
+    struct nlmsgerr error = { .error = failure };
+    memcpy(data, &head, sizeof(head));
+    memcpy((char *)data + NLMSG_HDRLEN, &error, sizeof(error));
+    return (ssize_t)head.nlmsg_len;
+}
+
+static void without_sock_diag(void **state)
+{
+    (void)state;
+    static const int failures[] = { -ENOENT, -EPERM, -EINVAL };
+    struct pair pair;
+    connect_pair(&pair);
+    for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++) {
+        uid_t uid = (uid_t)-1;
+        failure = failures[i];
+        int r = hs_peer_user(&pair.peer, &pair.own, &uid);
+        failure = 0;
+        assert_int_equal(r, 0);
+        assert_int_equal(uid, geteuid());
+    }
+    close(pair.client);
+    close(pair.server);
+    close(pair.listener);
+}
+
 /* What the kernel says is about the socket, not about us: that of another user shows it. */
 static void another_user(void **state)
 {
@@ -127,6 +166,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows),
         cmocka_unit_test(real_connection),
+        cmocka_unit_test(without_sock_diag),
         cmocka_unit_test(another_user),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
