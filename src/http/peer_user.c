@@ -178,7 +178,7 @@ int hs_peer_user_from_proc(const struct sockaddr_in *peer, const struct sockaddr
 int hs_peer_user(const struct sockaddr_in *peer, const struct sockaddr_in *own, uid_t *ret_uid)
 {
     int r = ask_netlink(peer, own, ret_uid);
-    /* A kernel or a sandbox may lack sock_diag; a kernel without its part for TCP says -ENOENT, as it
-     * does of a connection that is not there. */
+    /* A kernel or a sandbox may lack sock_diag; a kernel without its part for TCP says -ENOENT, as
+     * it does of a connection that is not there. */
     return r == 0 ? 0 : hs_peer_user_from_proc(peer, own, ret_uid);
 }

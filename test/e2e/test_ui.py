@@ -15,7 +15,7 @@ import time
 import browser
 import pytest
 from ui_server import Ui, read_all
-from waiting import let_time_pass, wait_until
+from waiting import child_pids, let_time_pass, state_of, wait_until
 
 JSON = {"Content-Type": "application/json"}
 API = ["files", "processes", "sessions", "config?pid=1", "internals"]
@@ -363,11 +363,15 @@ def test_nonsense(ui):
 
 
 def test_signals_end_it(start_ui, trace):
-    for number in (signal.SIGINT, signal.SIGTERM):
+    """And the processes of handlers end with it, however it ends."""
+    for number, status in ((signal.SIGINT, 0), (signal.SIGTERM, 0), (signal.SIGKILL, -9)):
         server = start_ui(trace)
-        waiting = server.connect()
-        assert server.end(number)[0] == 0
-        assert read_all(waiting) == b""
+        idle, busy = server.connect(), watch(server, server.process.pid)
+        (child,) = wait_until(lambda: child_pids(server.process.pid), "no process makes the answer")
+        assert server.end(number)[0] == status
+        assert read_all(idle) == b""
+        read_all(busy)
+        wait_until(lambda: state_of(child) in ("", "Z"), "the process that makes the answer goes on")
 
 
 # --- recordings ---------------------------------------------------------------------------------
