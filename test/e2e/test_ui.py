@@ -458,6 +458,7 @@ def check_recording(ui, growing, session):
     wait_until(lambda: json.loads(ui.ask("/api/internals").text)["server"]["stream_count"] == 0, "the stream does not end")
     snapped = json.loads(post(ui, "/api/snapshot", {"pid": growing}).text)
     assert os.path.exists(snapped["path"])
+    check_moments(ui, growing)
     stopped = post(ui, "/api/stop", {"session": session})
     assert stopped.status == 200, stopped.text
     path = json.loads(stopped.text)["path"]
@@ -467,6 +468,21 @@ def check_recording(ui, growing, session):
     profile = json.loads(ui.ask(f"/api/profile?file={idx}&document=profile").text)
     assert profile["processes"][0]["pid"] == growing
     return path
+
+
+def check_moments(ui, pid):
+    """Snapshots for looking at only: the last eight stay, until the end."""
+    paths = [json.loads(post(ui, "/api/snapshot", {"pid": pid, "moment": True}).text)["path"] for _ in range(10)]
+    assert len(set(paths)) == 10 and not any(path.startswith(os.path.realpath(f"/proc/{ui.process.pid}/cwd") + "/") for path in paths)
+    assert [os.path.exists(path) for path in paths] == [False] * 2 + [True] * 8
+    assert os.stat(os.path.dirname(paths[0])).st_mode & 0o777 == 0o700
+    files = {f["path"]: f for f in json.loads(ui.ask("/api/files").text)["files"]}
+    assert [path in files and files[path]["is_moment"] for path in paths] == [False] * 2 + [True] * 8
+    newest = files[paths[9]]["file"]
+    assert ui.ask(f"/api/profile?file={newest - 9}&document=profile").status == 404
+    profile = json.loads(ui.ask(f"/api/profile?file={newest}&document=profile").text)
+    assert [process["pid"] for process in profile["processes"]] == [pid]
+    ui.moment_folder = os.path.dirname(paths[0])
 
 
 def test_recording_with_a_daemon(start_ui, daemon, growing, tmp_path):
@@ -485,6 +501,7 @@ def test_recording_with_a_daemon(start_ui, daemon, growing, tmp_path):
     roles = {p["pid"]: p for p in json.loads(ui.ask("/api/internals").text)["processes"]}
     assert roles[ui.process.pid]["is_ui"] and roles[daemon.pid]["rss_bytes"] > 0
     assert "go on" not in ui.end()[1]
+    assert not os.path.exists(ui.moment_folder)
 
 
 def test_recording_without_a_daemon(start_ui, growing):

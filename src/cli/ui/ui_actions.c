@@ -21,7 +21,7 @@
 struct asked {
     char session[HS_SESSION_NAME_MAX + 1];
     double pid;
-    bool has_session, with_blocks, is_bad;
+    bool has_session, with_blocks, is_moment, is_bad;
 };
 
 static void take_session(struct asked *asked, struct hs_json_reader *reader)
@@ -53,6 +53,9 @@ static bool read_body(const struct hs_http_request *request, struct asked *ret_a
                                  !(ret_asked->pid >= 1 && ret_asked->pid <= PID_MAX_NUMBER);
         } else if (hs_json_text_is(&key, "blocks")) {
             ret_asked->with_blocks = hs_json_peek(&reader) == 't';
+            hs_json_skip(&reader);
+        } else if (hs_json_text_is(&key, "moment")) {
+            ret_asked->is_moment = hs_json_peek(&reader) == 't';
             hs_json_skip(&reader);
         } else {
             ret_asked->is_bad = true;
@@ -108,11 +111,18 @@ void hs_ui_post_stop(void *ctx, const struct hs_http_request *request,
 }
 
 /* A name that no file has. */
-static void name_snapshot(const struct hs_ui *ui, int pid, char *ret_path, size_t bytes)
+static void name_snapshot(const struct hs_ui *ui, const struct asked *asked, char *ret_path,
+                          size_t bytes)
 {
-    snprintf(ret_path, bytes, "%s/heapscope.%d.snapshot.pftrace", ui->folder, pid);
-    for (int i = 2; access(ret_path, F_OK) == 0 && i < 10000; i++) {
-        snprintf(ret_path, bytes, "%s/heapscope.%d.snapshot-%d.pftrace", ui->folder, pid, i);
+    const char *folder = asked->is_moment ? ui->moment_folder : ui->folder;
+    const char *kind = asked->is_moment ? "moment" : "snapshot";
+    int first =
+        asked->is_moment ? (int)ui->file_count : 1; /* numbers of deleted ones stay unused */
+    snprintf(ret_path, bytes, "%s/heapscope.%d.%s-%d.pftrace", folder, (int)asked->pid, kind,
+             first);
+    for (int i = first + 1; access(ret_path, F_OK) == 0 && i < 10000; i++) {
+        snprintf(ret_path, bytes, "%s/heapscope.%d.%s-%d.pftrace", folder, (int)asked->pid, kind,
+                 i);
     }
 }
 
@@ -128,7 +138,11 @@ void hs_ui_post_snapshot(void *ctx, const struct hs_http_request *request,
         hs_ui_fail(answer, 400, "the body is not {\"pid\": PID}");
         return;
     }
-    name_snapshot(ui, (int)asked.pid, path, sizeof(path));
+    if (asked.is_moment && ui->moment_folder[0] == '\0') {
+        hs_ui_fail(answer, 409, "no folder for moments could be made: see XDG_RUNTIME_DIR, TMPDIR");
+        return;
+    }
+    name_snapshot(ui, &asked, path, sizeof(path));
     snprintf(pid, sizeof(pid), "--pid=%d", (int)asked.pid);
     snprintf(output, sizeof(output), "--output=%s", path);
     char *line[] = { name, pid, output, asked.with_blocks ? blocks : NULL, NULL };

@@ -21,6 +21,7 @@ static void put_file(struct hs_json *json, const struct hs_ui_file *file, size_t
     hs_json_kv_string(json, "name", hs_text_base_name(file->path));
     hs_json_kv_string(json, "path", file->path);
     hs_json_kv_bool(json, "is_given", file->is_given);
+    hs_json_kv_bool(json, "is_moment", file->is_moment);
     /* A recording's file appears when it is complete. */
     hs_json_kv_bool(json, "is_complete", is_there);
     if (is_there) {
@@ -45,7 +46,10 @@ void hs_ui_get_files(void *ctx, const struct hs_http_request *request,
     hs_json_key(&json, "files");
     hs_json_open(&json, '[');
     for (size_t i = 0; i < ui->file_count; i++) {
-        put_file(&json, &ui->files[i], i);
+        bool is_deleted = ui->files[i].is_moment && access(ui->files[i].path, F_OK) != 0;
+        if (!is_deleted) {
+            put_file(&json, &ui->files[i], i);
+        }
     }
     hs_json_close(&json, ']');
     hs_json_close(&json, '}');

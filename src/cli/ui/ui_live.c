@@ -203,6 +203,7 @@ int hs_ui_live(char *const *paths, size_t count, uint16_t port, bool is_opening)
         hs_message("the current folder: %s", strerror(errno));
         return HS_EXIT_STATUS_FAILED;
     }
+    hs_ui_make_moment_folder(&ui);
     int status = add_files(&ui, paths, count);
     if (status == HS_EXIT_STATUS_DONE) {
         status = serve(&ui, port, is_opening);

@@ -17,15 +17,19 @@
 
 #include "http/http_server.h"
 
-#define HS_UI_FILES_MAX 256U
+#define HS_UI_FILES_MAX 4096U
 /* Files of one page. */
 #define HS_UI_PAGE_FILES_MAX 16U
 #define HS_UI_STORED_MAX     4U
 #define HS_UI_DOCUMENT_BYTES 32
+/* Snapshots that only the page wants: older ones are deleted. */
+#define HS_UI_MOMENTS_MAX 8U
 
 struct hs_ui_file {
     char *path;    /* absolute */
     bool is_given; /* on the command line; false: recorded from the page */
+    /* a snapshot that is deleted when there are newer ones, and at the end */
+    bool is_moment;
 };
 
 /* Which files a request is about, as they were. */
@@ -64,7 +68,8 @@ struct hs_ui_kept {
 struct hs_ui {
     struct hs_ui_file files[HS_UI_FILES_MAX];
     size_t file_count;
-    char folder[PATH_MAX]; /* where recordings go */
+    char folder[PATH_MAX];        /* where recordings go */
+    char moment_folder[PATH_MAX]; /* where moments go; "": it could not be made */
     struct hs_ui_stored stored[HS_UI_STORED_MAX];
     uint64_t use_count;
     struct hs_ui_kept processes, sessions;
@@ -75,7 +80,9 @@ struct hs_ui {
 
 /* Adds a file, unless it is there. 0, -ENOMEM, or -ENOSPC: there are too many. */
 int hs_ui_add_file(struct hs_ui *ui, const char *path, bool is_given);
-/* Frees all. */
+/* Makes the folder for moments. */
+void hs_ui_make_moment_folder(struct hs_ui *ui);
+/* Frees all, and deletes moments and their folder. */
 void hs_ui_deinit(struct hs_ui *ui);
 
 /* The file of the argument "file"; NULL, after the answer was set to an error. */
