@@ -6,7 +6,6 @@
 #include <stdint.h>
 
 #include "check_profile.h"
-#include "watch/receive/watch_growth.h"
 #include "watch/receive/watch_profile.h"
 #include "watch/receive/watch_state.h"
 
@@ -31,7 +30,6 @@ static void apply(struct hs_watch_state *state, const uint8_t *data, size_t size
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct hs_watch_state state;
-    struct hs_watch_growth growth = { .older = { 0 } };
     struct hs_profile *profile = NULL;
     if (hs_watch_state_init(&state) < 0) {
         return 0;
@@ -40,7 +38,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         size_t bytes = (size_t)(data[0] | data[1] << 8);
         bytes = bytes < size - 2 ? bytes : size - 2;
         apply(&state, data + 2, bytes);
-        hs_watch_growth_note(&growth, &state);
         data += 2 + bytes;
         size -= 2 + bytes;
     }
@@ -48,7 +45,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_profile(profile);
         hs_profile_free(profile);
     }
-    hs_watch_growth_deinit(&growth);
     hs_watch_state_deinit(&state);
     return 0;
 }

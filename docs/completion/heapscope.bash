@@ -6,7 +6,7 @@ _heapscope()
     local cur prev words cword split
     _init_completion -s -n : || return
 
-    local commands='run attach detach record start stop list snapshot snapshots report diff export query deobfuscate symbolize bundle dupes profile ui check doctor'
+    local commands='run attach detach record start stop list snapshot snapshots top report diff export query deobfuscate symbolize bundle dupes profile ui check doctor'
     local command='' i
     for ((i = 1; i < cword; i++)); do
         if [[ ${words[i]} != -* ]]; then
@@ -63,6 +63,13 @@ _heapscope()
             ;;
         query:--file | query:-f | query:--query-file | query:-q)
             _filedir
+            return
+            ;;
+        top:--by)
+            mapfile -t COMPREPLY < <(compgen -W 'stacks functions types' -- "$cur")
+            return
+            ;;
+        top:--delay | top:-d | top:--iterations | top:-n)
             return
             ;;
         *:--stack-mode)
@@ -165,6 +172,9 @@ _heapscope()
         snapshots)
             options+=' --json --by-name --pid --by-koid --download --delete --output --output-file --quiet'
             ;;
+        top)
+            options+=' --delay --iterations --plain --top --by --attach'
+            ;;
         report)
             options+=' --view --tree --focus --from --hide --short-names --annotations --stack-mode --other-below --top --frames --snapshot --pid --heap --base --by --leaks --rss --lifetimes --temporary --health --html --output --json --width --symbols'
             ;;
@@ -206,6 +216,9 @@ _heapscope()
         mapfile -t COMPREPLY < <(compgen -c -- "$cur")
     elif [[ $command == start || $command == stop || $command == list || $command == snapshot || $command == snapshots ]]; then
         COMPREPLY=()
+    elif [[ $command == top ]]; then
+        _filedir '@(pftrace|pb|pb.gz|tar)'
+        mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W "$(ps -eo comm= 2>/dev/null)" -- "$cur")
     elif [[ $command == query ]]; then
         _filedir
     elif [[ $command == symbolize ]]; then

@@ -28,6 +28,7 @@ int hs_cmd_stop(int argc, char **argv);
 int hs_cmd_list(int argc, char **argv);
 int hs_cmd_snapshot(int argc, char **argv);
 int hs_cmd_snapshots(int argc, char **argv);
+int hs_cmd_top(int argc, char **argv);
 int hs_cmd_bundle(int argc, char **argv);
 int hs_cmd_check(int argc, char **argv);
 int hs_cmd_diff(int argc, char **argv);

@@ -57,6 +57,10 @@ static const struct command read_commands[] = {
     { "ui", hs_cmd_ui, "show profiles, and what is recorded now, in a browser" },
 };
 
+static const struct command live_commands[] = {
+    { "top", hs_cmd_top, "show what processes hold now, and how it grows" },
+};
+
 static const struct command check_commands[] = {
     { "check", hs_cmd_check, "check profiles against limits, for CI" },
     { "doctor", hs_cmd_doctor, "find out why a profile would be empty, or lack frames or names" },
@@ -65,6 +69,7 @@ static const struct command check_commands[] = {
 static const struct command_group groups[] = {
     { "Record", record_commands, HS_COUNT_OF(record_commands) },
     { "Record through the daemon heapscoped", daemon_commands, HS_COUNT_OF(daemon_commands) },
+    { "Watch", live_commands, HS_COUNT_OF(live_commands) },
     { "Read", read_commands, HS_COUNT_OF(read_commands) },
     { "Check", check_commands, HS_COUNT_OF(check_commands) },
 };

@@ -6,7 +6,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -15,41 +14,34 @@
 
 #define SECOND UINT64_C(1000000000)
 
-static void note(struct hs_watch_growth *growth, struct hs_watch_state *state, uint64_t second,
-                 double bytes)
+static void note(struct hs_watch_growth *growth, uint64_t second, double bytes)
 {
-    state->snap->time_mono_ns = second * SECOND;
-    state->snap->stacks[0].live.bytes = state->snap->live.bytes = bytes;
-    assert_int_equal(hs_watch_growth_note(growth, state), 0);
+    const struct hs_watch_figure figures[] = { { 7, 1000 }, { 3, bytes / 2 }, { 3, bytes / 2 } };
+    assert_int_equal(hs_watch_growth_note(growth, second * SECOND, figures, 3), 0);
 }
 
 static void test_growth(void **unused)
 {
-    struct hs_watch_state state;
     struct hs_watch_growth growth = { .older = { 0 } };
     (void)unused;
-    assert_int_equal(hs_watch_state_init(&state), 0);
-    state.snap->stacks = calloc(2, sizeof(state.snap->stacks[0]));
-    state.snap->stack_count = 2;
-    note(&growth, &state, 100, 5000);
-    assert_true(hs_watch_growth_of(&growth, &state, 0) == 0);
+    assert_true(hs_watch_growth_of(&growth, SECOND, 3, 100) == 0);
+    note(&growth, 100, 5000);
+    assert_true(hs_watch_growth_of(&growth, 100 * SECOND, 3, 5000) == 0);
     for (uint64_t s = 101; s < 140; s++) {
-        note(&growth, &state, s, 5000 + 100 * (double)(s - 100));
-        assert_true(hs_watch_growth_of(&growth, &state, 0) == 100);
-        assert_true(hs_watch_growth_of_all(&growth, &state) == 100);
+        double bytes = 5000 + 100 * (double)(s - 100);
+        note(&growth, s, bytes);
+        assert_true(hs_watch_growth_of(&growth, s * SECOND, 3, bytes) == 100);
+        assert_true(hs_watch_growth_of(&growth, s * SECOND, 7, 1000) == 0);
         uint64_t span = s * SECOND - growth.older.time_ns;
         assert_true(span <= 3 * HS_WATCH_WINDOW_NS);
         assert_true(s < 110 || span >= HS_WATCH_WINDOW_NS);
     }
-    note(&growth, &state, 160, 9000);
-    note(&growth, &state, 170, 8000);
-    note(&growth, &state, 175, 7500);
-    assert_true(hs_watch_growth_of(&growth, &state, 0) == -100);
-    assert_true(hs_watch_growth_of(&growth, &state, 1) == 0);
-    assert_true(hs_watch_growth_of(&growth, &state, 9) == 0);
-    state.snap->stack_count = 2;
+    note(&growth, 160, 9000);
+    note(&growth, 170, 8000);
+    note(&growth, 175, 7500);
+    assert_true(hs_watch_growth_of(&growth, 175 * SECOND, 3, 7500) == -100);
+    assert_true(hs_watch_growth_of(&growth, 180 * SECOND, 9, 1000) == 100); /* it is new */
     hs_watch_growth_deinit(&growth);
-    hs_watch_state_deinit(&state);
 }
 
 /* Looks of 10 ms each second are below the share; looks of 100 ms use up what is free, and then

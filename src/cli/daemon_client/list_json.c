@@ -111,6 +111,9 @@ static void put_client(struct hs_json *json, const struct hs_list_model *listed,
         hs_json_kv_string(json, "session", client->session);
         hs_json_kv_uint(json, "interval_bytes", client->interval_bytes);
         hs_json_kv_uint(json, "sample_count", client->sample_count);
+        if (client->has_live_bytes) {
+            hs_json_kv_uint(json, "live_bytes", client->live_bytes);
+        }
         hs_cost_of_client(listed, idx, &cost);
         put_costs(json, &cost);
     }
