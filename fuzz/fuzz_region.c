@@ -4,7 +4,8 @@
  * The input starts with a list of patches (offset, 8 bytes) to a small valid region, so that few
  * bytes reach deep code. The last offsets are those of the scopes and of the types, which lie
  * further back. The rest overwrites the file from its header on. The target reads the
- * region in both ways: as that of a running process (with a cut) and as that of a dead one.
+ * region in both ways: as that of a running process (with a cut) and as that of a dead one. Then a
+ * watch worker looks at it, and its viewer must accept all that it sends.
  */
 #include <math.h>
 #include <stdint.h>
@@ -18,6 +19,8 @@
 #include "collect/region/capture.h"
 #include "region_writer.h"
 #include "util/utf8.h"
+#include "watch/receive/watch_state.h"
+#include "watch/send/watch_update.h"
 
 #define PATCHES_MAX    64U
 #define LIFETIME_WORDS 0xfc00U /* offsets from here on, in words, are those of lifetimes */
@@ -192,6 +195,55 @@ static void capture(const struct region_writer *w, bool is_dead)
     hs_region_close(&region);
 }
 
+/* Sends a viewer one update, packed. Returns whether there are more. */
+static bool send_update(const struct hs_region *region, const struct hs_watch_look *look,
+                        struct hs_watch_sent *sent, struct hs_watch_state *viewer)
+{
+    struct hs_watch_update update;
+    if (hs_watch_update_fill(sent, region, look, &update) != 0) {
+        return false;
+    }
+    size_t bytes = hs__ctl__update__get_packed_size(&update.message);
+    uint8_t *packed = malloc(bytes + 1);
+    Hs__Ctl__Update *arrived = NULL;
+    if (packed) {
+        hs__ctl__update__pack(&update.message, packed);
+        arrived = hs__ctl__update__unpack(NULL, bytes, packed);
+    }
+    if (!arrived || hs_watch_state_apply(viewer, arrived) != 0) {
+        abort();
+    }
+    bool has_more = arrived->has_more;
+    hs__ctl__update__free_unpacked(arrived, NULL);
+    free(packed);
+    hs_watch_update_deinit(&update);
+    return has_more;
+}
+
+static void watch(const struct region_writer *w)
+{
+    struct hs_region region;
+    struct hs_watch_look look = { .time_ns = 0 };
+    struct hs_watch_sent sent = { .rows_max = 2 };
+    struct hs_watch_state viewer;
+    int fd = region_writer_dup(w);
+    if (hs_region_open(fd, w->file_bytes, &region, NULL) != 0) {
+        close(fd);
+        return;
+    }
+    if (hs_watch_state_init(&viewer) == 0 && hs_watch_look(&look, &region, 1) == 1) {
+        while (send_update(&region, &look, &sent, &viewer)) {
+        }
+        if (hs_watch_look(&look, &region, UINT64_C(1) << 40) == 1) {
+            send_update(&region, &look, &sent, &viewer);
+        }
+    }
+    hs_watch_state_deinit(&viewer);
+    hs_watch_sent_deinit(&sent);
+    hs_watch_look_deinit(&look);
+    hs_region_close(&region);
+}
+
 static void patch(struct region_writer *w, const uint8_t *data, size_t size)
 {
     const uint64_t scopes_off = w->header->sections[HS_SECTION_SCOPES].file_off;
@@ -239,6 +291,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     patch(&w, data, size);
     capture(&w, false);
     capture(&w, true);
+    watch(&w);
     player_deinit(&p);
     region_writer_deinit(&w);
     return 0;

@@ -10,6 +10,8 @@
 #include "ctl/ctl_message.h"
 #include "session/answer_choice.h"
 
+_Static_assert(HS_LISTED_WATCHES_MAX >= HS_WATCHES_MAX, "all can be listed");
+
 static int begin(struct hs_watches *watches, const struct hs_watch_asker *asker, int sock,
                  const Hs__Ctl__Watch *request, struct hs_answer_choice *choice)
 {

@@ -3,14 +3,16 @@
 import contextlib
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
 
 import pytest
 from conftest import let_others_in
+from daemon import Daemon
 from resident import need_ptrace
-from test_snapshot_of_run import NOBODY, Recording, listed, python, wait_for_growth
+from test_snapshot_of_run import NOBODY, OTHER, Recording, listed, python, wait_for_growth
 from waiting import let_time_pass, state_of, stop_process, wait_until
 from watching import END_PROCESS, Refused, Watch, listening, watching
 
@@ -290,3 +292,42 @@ def test_too_many(daemon):
             watch.close()
     wait_until(lambda: not daemon.list()["watches"])
     Watch(daemon.socket, program.pid).close()
+
+
+AS_USER = "import json, sys; sys.path.insert(0, sys.argv[1]); import watching\n" \
+          "try: watch = watching.Watch(sys.argv[2], int(sys.argv[3]))\n" \
+          "except watching.Refused as e: print('refused:', e); sys.exit()\n" \
+          "watch.look(); print(watch.sums()[0], flush=True); sys.stdin.read()"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_users_of_the_machines_daemon(dist, heapscope, report, folder):
+    """A user watches what is recorded for this user, by a worker with the rights of this user; others are refused."""
+    let_others_in(pathlib.Path(__file__).parent)
+    daemon = Daemon(dist, heapscope, report, folder, ("--system",))
+    try:
+        program = daemon.launch(["/usr/bin/python3", "-c", STEPS], user=NOBODY, group=NOBODY, extra_groups=[])
+        assert program.process.stdout.readline() == "ready\n"
+        daemon.begin("-p", program.pid, "-i", 64)
+        program.process.stdin.write("take 100\n")
+        program.process.stdin.flush()
+        assert program.process.stdout.readline() == "done\n"
+
+        def view(user):
+            return subprocess.Popen([sys.executable, "-c", AS_USER, pathlib.Path(__file__).parent, daemon.socket, str(program.pid)],
+                                    user=user, group=user, extra_groups=[], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+        with view(NOBODY) as viewer:
+            assert float(viewer.stdout.readline()) > 100_000
+            (one,) = daemon.list()["watches"]
+            assert (one["viewer_uid"], one["viewer_pid"]) == (NOBODY, viewer.pid)
+            status = pathlib.Path(f"/proc/{one['worker_pid']}/status").read_text()
+            assert re.search(rf"^Uid:(\t{NOBODY}){{4}}$", status, re.MULTILINE) and re.search(r"^CapPrm:\t0+$", status, re.MULTILINE)
+            assert len(os.listdir(f"/proc/{one['worker_pid']}/fd")) <= 6
+            viewer.stdin.close()
+            viewer.wait(30)
+        with view(OTHER) as viewer:
+            assert viewer.stdout.readline() == f"refused: process {program.pid} is not recorded any more\n"
+            viewer.stdin.close()
+    finally:
+        daemon.stop_all()

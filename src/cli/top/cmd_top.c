@@ -102,6 +102,7 @@ static int show(struct hs_top *top, const char *operand, bool is_plain)
     if (status != HS_GUARD_CHILD) {
         return status;
     }
+    top->processes.guard_pid = is_plain ? 0 : getppid();
     status = open_operand(top, operand, is_plain);
     if (status == HS_EXIT_STATUS_DONE) {
         status = is_plain ? hs_top_print(top) : hs_top_loop(top);

@@ -87,7 +87,7 @@ static void trim_known(struct hs_top_processes *processes)
 static int add_one(struct hs_top_processes *processes, pid_t pid)
 {
     struct hs_proc_stat stat;
-    if (pid == getpid() || pid == getppid() || hs_proc_read_stat(pid, &stat) < 0 ||
+    if (pid == getpid() || pid == processes->guard_pid || hs_proc_read_stat(pid, &stat) < 0 ||
         stat.is_kernel_thread || stat.state == 'Z') {
         return 0;
     }

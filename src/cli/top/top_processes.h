@@ -39,6 +39,7 @@ struct hs_top_known; /* which processes could be recorded */
 struct hs_top_processes {
     struct hs_top_process *list; /* recorded ones first, then by live and by resident memory */
     size_t count, capacity;
+    pid_t guard_pid; /* set by the caller: not listed, like we ourselves; 0: none */
     struct hs_watch_growth growth;
     struct hs_top_known *known;
     size_t known_count, known_capacity;

@@ -58,9 +58,8 @@ int hs_watch_growth_note(struct hs_watch_growth *growth, uint64_t time_ns,
 static const struct hs_watch_figure *find(const struct hs_watch_past *past, uint64_t key)
 {
     const struct hs_watch_figure wanted = { .key = key };
-    return past->count > 0
-               ? bsearch(&wanted, past->figures, past->count, sizeof(wanted), compare)
-               : NULL;
+    return past->count > 0 ? bsearch(&wanted, past->figures, past->count, sizeof(wanted), compare)
+                           : NULL;
 }
 
 bool hs_watch_growth_knows(const struct hs_watch_growth *growth, uint64_t key)

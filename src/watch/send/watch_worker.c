@@ -31,7 +31,6 @@ struct memory {
 struct work {
     struct hs_region region;
     pid_t pid;
-    uint32_t asked_ms;
     int viewer_fd, line_fd;
     struct hs_watch_page *page; /* written here, read by the collector */
     struct hs_watch_look look;
@@ -229,7 +228,6 @@ run(const struct hs_watch_task *task, struct hs_watch_page *page, int viewer_fd,
     uint64_t now_ns = hs_clock_ns(CLOCK_MONOTONIC);
     struct work work = { .region = *task->region,
                          .pid = task->pid,
-                         .asked_ms = task->interval_ms,
                          .viewer_fd = viewer_fd,
                          .line_fd = line_fd,
                          .page = page,
