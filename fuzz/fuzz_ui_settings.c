@@ -1,5 +1,6 @@
 /*
- * Fuzz target: any bytes as the settings of a recording that the page sends.
+ * Fuzz target: any bytes as the settings of a recording that the page sends, and as what it asks of
+ * one that runs.
  *
  * Whatever is accepted consists of known options with values of one line, none of which names a
  * file. The first byte chooses between JSON and the arguments of an address.
@@ -9,6 +10,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "cli/ui/ui_asked.h"
 #include "cli/ui/ui_settings.h"
 #include "http/http_request.h"
 
@@ -56,6 +58,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check(settings.error[0] != '\0');
     }
     hs_ui_settings_deinit(&settings);
+    struct hs_ui_asked asked = { .pid = -1 };
+    if (hs_ui_asked_read(text, size, &asked)) {
+        check(asked.pid >= 0 && (asked.session[0] == '\0' || hs_session_is_name(asked.session)));
+    } else {
+        check(asked.pid == -1);
+    }
     free(text);
     return 0;
 }
