@@ -85,7 +85,7 @@ static void test_heaps(void **state)
     stack[1].heap_id = region_writer_heap(&f->w, "pool", HS_HEAP_CARVED);
     stack[2].heap_id = region_writer_heap(&f->w, "gpu", 0);
     for (uint32_t i = 0; i < 3; i++) {
-        player_birth(&f->p, f->stack + i, 8192 << i, 0);
+        player_birth(&f->p, f->stack + i, UINT64_C(8192) << i, 0);
     }
     assert_as_snapshot(&totals);
     assert_true(totals.live.bytes == 8192 + (8192 << 2));

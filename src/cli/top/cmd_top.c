@@ -25,10 +25,12 @@
 #define INTERVAL_MIN_NS UINT64_C(100000000)
 #define INTERVAL_MAX_NS UINT64_C(3600000000000)
 
-static bool is_pid(const char *text)
+/* The number that the text is; 0: it is none, and so the name of a process or file. */
+static uint32_t pid_of(const char *text)
 {
     size_t bytes = strlen(text);
-    return bytes > 0 && bytes < 10 && strspn(text, "0123456789") == bytes && atol(text) > 0;
+    bool is_number = bytes > 0 && bytes < 10 && strspn(text, "0123456789") == bytes;
+    return is_number ? (uint32_t)strtoul(text, NULL, 10) : 0;
 }
 
 /* Is it a file? A process's name has no '/'; a file without one must exist. */
@@ -88,8 +90,8 @@ static int open_operand(struct hs_top *top, const char *operand, bool is_plain)
         top->state.is_list = true;
         return HS_EXIT_STATUS_DONE;
     }
-    if (is_pid(operand)) {
-        return open_pid(top, (uint32_t)atol(operand), is_plain);
+    if (pid_of(operand) != 0) {
+        return open_pid(top, pid_of(operand), is_plain);
     }
     return is_file(operand) ? hs_top_source_file(operand, &top->source)
                             : open_name(top, operand, is_plain);

@@ -106,15 +106,16 @@ static int add_all(struct hs_top_processes *processes)
 {
     DIR *folder = opendir("/proc");
     const struct dirent *entry;
-    int r = folder ? 0 : -errno;
+    int r = 0;
+    if (!folder) {
+        return -errno;
+    }
     while (r == 0 && (entry = readdir(folder)) != NULL) {
         if (isdigit((unsigned char)entry->d_name[0])) {
             r = add_one(processes, (pid_t)strtol(entry->d_name, NULL, 10));
         }
     }
-    if (folder) {
-        closedir(folder);
-    }
+    closedir(folder);
     return r;
 }
 

@@ -269,7 +269,7 @@ static int connect_both(int viewer[2], int line[2])
 int hs_watch_worker_start(const struct hs_watch_task *task, struct hs_watch_worker *ret_worker,
                           int *ret_viewer_fd)
 {
-    int viewer[2], line[2];
+    int viewer[2] = { -1, -1 }, line[2] = { -1, -1 };
     struct hs_watch_page *page =
         mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED) {
