@@ -6,6 +6,7 @@ import subprocess
 
 import page_browser
 import page_flamegraphs
+import page_large
 import page_sample
 import pytest
 from conftest import DIST
@@ -95,3 +96,10 @@ def sample(tmp_path_factory):
 
 def test_the_view_in_chromium(sample):
     page_browser.try_page("flame", sample, SHOTS / "flame")
+
+
+def test_the_speed_with_100_000_stacks(tmp_path):
+    page = tmp_path / "page.html"
+    page.write_text(page_large.page(page_browser.template(), 100000), encoding="utf-8")
+    assert page.stat().st_size < 5 << 20
+    page_browser.try_page("flame_speed", page, SHOTS / "flame")
