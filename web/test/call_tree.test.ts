@@ -9,8 +9,6 @@ import {
   walk,
   type TreeNode,
 } from "../src/data/call_tree.ts";
-import type { RawProfile } from "../src/data/documents.ts";
-import { decodeProfile, type Profile } from "../src/data/profile.ts";
 import {
   exactPattern,
   filtersOf,
@@ -22,52 +20,21 @@ import {
 import { sameFunctions, sameNodes } from "../src/data/select_same.ts";
 import { filterStacks } from "../src/data/select_stacks.ts";
 import { parseAddress } from "../src/state.ts";
-import { sampleProfile, sampleSource } from "./sample.ts";
+import { made, type Stacks } from "./made.ts";
 
-/* A profile with these stacks, the outermost function first, and what each holds itself. */
-function made(stacks: [string, number][]): { profile: Profile; values: Float64Array } {
-  const names = [...new Set(stacks.flatMap(([path]) => path.split(" ")))];
-  const nodes: { parent: number; name: number }[] = [];
-  const held: number[] = [];
-  for (const [path, value] of stacks) {
-    let parent = -1;
-    for (const word of path.split(" ")) {
-      const name = names.indexOf(word);
-      let node = nodes.findIndex((each) => each.parent === parent && each.name === name);
-      if (node < 0) node = nodes.push({ parent, name }) - 1;
-      parent = node;
-    }
-    held[parent] = (held[parent] ?? 0) + value;
-  }
-  const raw: RawProfile = sampleProfile();
-  const list = names.map((_, i) => i + 1);
-  raw.strings = ["", ...names, "/bin/sample", "sample"];
-  raw.modules = { ...raw.modules, path: [names.length + 1], name: [names.length + 2] };
-  raw.functions = { ...raw.functions, count: names.length, name: list, short: list, same: list };
-  raw.frames = { ...raw.frames, count: names.length, function: names.map((_, i) => i) };
-  raw.tree = {
-    count: nodes.length,
-    up: nodes.map(({ parent }, i) => (parent < 0 ? 0 : i - parent)),
-    frame: nodes.map(({ name }) => name),
-  };
-  raw.threads = { count: 0, process: [], tid: [], name: [] };
-  const values = Float64Array.from({ length: nodes.length }, (_, i) => held[i] ?? 0);
-  return { profile: decodeProfile(raw, sampleSource()), values };
-}
-
-const CHAIN: [string, number][] = [
+const CHAIN: Stacks = [
   ["main", 1],
   ["main a", 2],
   ["main a b", 4],
   ["main a b c", 8],
 ];
-const TWO_WAYS: [string, number][] = [
+const TWO_WAYS: Stacks = [
   ["main load parse", 60],
   ["main load", 10],
   ["main save parse", 20],
   ["worker parse", 5],
 ];
-const RECURSIVE: [string, number][] = [
+const RECURSIVE: Stacks = [
   ["main walk visit walk alloc", 30],
   ["main walk visit", 5],
   ["main walk walk walk", 7],
@@ -79,7 +46,7 @@ interface Options {
   isRecursionMerged?: boolean;
 }
 
-function grown(stacks: [string, number][], options: Options = {}) {
+function grown(stacks: Stacks, options: Options = {}) {
   const { profile, values } = made(stacks);
   const filters = (options.filters ?? []).map((text) => parseFilter(text)!);
   const left = filterStacks(profile, filters, options.isRecursionMerged);
@@ -94,7 +61,7 @@ function grown(stacks: [string, number][], options: Options = {}) {
 }
 
 /* "depth path self total" of each node. */
-function lines(stacks: [string, number][], options: Options = {}): string[] {
+function lines(stacks: Stacks, options: Options = {}): string[] {
   const { tree, pathText } = grown(stacks, options);
   const all: string[] = [];
   walk(tree, (node) => all.push(`${node.depth} ${pathText(node)} ${node.self} ${node.total}`));
@@ -207,7 +174,7 @@ it("merges recursion, also through other functions", () => {
 });
 
 it("does not merge what a pivot calls into what calls the pivot", () => {
-  const stacks: [string, number][] = [["main walk b walk", 3]];
+  const stacks: Stacks = [["main walk b walk", 3]];
   expect(lines(stacks, { filters: ["pivot:/^b$/"], isRecursionMerged: true })).toEqual([
     "1 b 0 3",
     "2 b walk 3 3",

@@ -3,7 +3,6 @@
  */
 import { pathOf, walk, type TreeNode } from "../data/call_tree.ts";
 import { functionName } from "../data/names.ts";
-import { visibleText } from "../data/visible_text.ts";
 import { colourOf } from "../shell/theme.ts";
 import type { GraphModel } from "./model.ts";
 import { fontOf, heightOf, paint, ROW_PX, topOf, type Picture } from "./paint.ts";
@@ -14,7 +13,7 @@ const CANVAS_PX_MAX = 16_000;
 const LINES_MAX = 2_000_000;
 
 function escaped(text: string): string {
-  return visibleText(text).replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
+  return text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
 }
 
 function measureOf(): (text: string) => number {
@@ -72,7 +71,7 @@ export function canvasOf(picture: Picture): HTMLCanvasElement {
 }
 
 /* In folded text, ";" separates functions, and a line ends with a number. */
-const foldedName = (name: string) => visibleText(name).replace(/;/g, ":");
+const foldedName = (name: string) => name.replace(/;/g, ":");
 
 /*
  * Lines "main;load;parse 123" as flame graph tools read them, the outermost function first: of the

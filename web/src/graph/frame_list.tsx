@@ -4,7 +4,6 @@
  */
 import type { TreeNode } from "../data/call_tree.ts";
 import { functionName } from "../data/names.ts";
-import { visibleText } from "../data/visible_text.ts";
 import { cut, plural, share } from "../format.ts";
 import type { GraphModel } from "./model.ts";
 
@@ -23,8 +22,7 @@ export function FrameList({ model, zoomed, onZoom }: ListProps) {
   const shown = children.slice(0, LISTED);
   const rest = children.slice(LISTED);
   const restTotal = rest.reduce((sum, node) => sum + node.total, 0);
-  const nameOf = (node: TreeNode) =>
-    cut(visibleText(functionName(profile, model.functionOf(node))), 300);
+  const nameOf = (node: TreeNode) => cut(functionName(profile, model.functionOf(node)), 300);
   return (
     <details class="graph-list">
       <summary>As a list</summary>

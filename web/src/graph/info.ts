@@ -6,7 +6,6 @@ import { pathOf, type TreeNode } from "../data/call_tree.ts";
 import { isLossy } from "../data/figures.ts";
 import { marginOf } from "../data/margin.ts";
 import { functionName, moduleName, sourceLine } from "../data/names.ts";
-import { visibleText } from "../data/visible_text.ts";
 import { margin, plural, share, signed } from "../format.ts";
 import type { Box } from "./layout.ts";
 import type { GraphModel } from "./model.ts";
@@ -89,8 +88,8 @@ function placeFacts(model: GraphModel, node: TreeNode): Info["facts"] {
   const module = moduleName(model.profile, index);
   const lines = linesOf(model, node);
   return [
-    { title: "Module", text: module ? visibleText(module) : "not known" },
-    { title: "Source", text: lines ? visibleText(lines) : "not recorded" },
+    { title: "Module", text: module ? module : "not known" },
+    { title: "Source", text: lines ? lines : "not recorded" },
   ];
 }
 
@@ -112,7 +111,7 @@ function wholeInfo(model: GraphModel, name: string): Info {
 
 function nodeInfo(model: GraphModel, node: TreeNode, zoomed: TreeNode | null): Info {
   const { format } = model.spec.selection.measure;
-  const name = visibleText(functionName(model.profile, model.functionOf(node)));
+  const name = functionName(model.profile, model.functionOf(node));
   const place = placeFacts(model, node);
   if (model.isComparison) return { name, facts: [...changeFacts(model, node), ...place] };
   const { tree } = model;
@@ -158,9 +157,9 @@ export function stackText(model: GraphModel, node: TreeNode, isDetailed: boolean
   const lines = path.map((each) => {
     const index = model.functionOf(each);
     const name = functionName(model.profile, index);
-    if (!isDetailed) return visibleText(name);
+    if (!isDetailed) return name;
     const details = [moduleName(model.profile, index), linesOf(model, each)].filter(Boolean);
-    return visibleText(details.length > 0 ? `${name}  (${details.join(", ")})` : name);
+    return details.length > 0 ? `${name}  (${details.join(", ")})` : name;
   });
   return `${(isUp ? lines.reverse() : lines).join("\n")}\n`;
 }

@@ -3,7 +3,6 @@
  */
 import { functionName, shortName } from "../data/names.ts";
 import type { Profile } from "../data/profile.ts";
-import { visibleText } from "../data/visible_text.ts";
 import { cut } from "../format.ts";
 
 export type Measure = (text: string) => number;
@@ -19,7 +18,7 @@ export function formsOf(profile: Profile, index: number): string[] {
   const parts = short.split("::");
   const inner = parts.slice(1).map((_, i) => `…${parts.slice(i + 1).join("::")}`);
   const forms = [whole, short, ...inner.slice(-SCOPES_CUT)];
-  return [...new Set(forms.map((form) => visibleText(cut(form, LONGEST))))];
+  return [...new Set(forms.map((form) => cut(form, LONGEST)))];
 }
 
 /* The beginning of the text that fits, with "…"; "" if not even three characters do. */

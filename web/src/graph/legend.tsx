@@ -1,7 +1,6 @@
 /*
  * What the colours of the boxes mean.
  */
-import { visibleText } from "../data/visible_text.ts";
 import { cut } from "../format.ts";
 import { COLOUR_TITLES, type Colouring, type ColourMode } from "./colours.ts";
 
@@ -26,7 +25,7 @@ export function Legend({ colouring, mode }: Props) {
             style={{ background: `var(${colour})` }}
             aria-hidden="true"
           />
-          <bdi title={cut(visibleText(name), 2000)}>{cut(visibleText(name), 60)}</bdi>
+          <bdi title={cut(name, 2000)}>{cut(name, 60)}</bdi>
         </li>
       ))}
     </ul>

@@ -3,7 +3,6 @@
  */
 import { pathOf, type TreeNode } from "../data/call_tree.ts";
 import { functionName, shortName } from "../data/names.ts";
-import { visibleText } from "../data/visible_text.ts";
 import { cut } from "../format.ts";
 import type { GraphModel } from "./model.ts";
 
@@ -24,8 +23,8 @@ export function Path({ model, zoomed, title, onZoom }: Props) {
   const name = (node: TreeNode) => {
     const index = model.functionOf(node);
     return (
-      <bdi class="name" title={cut(visibleText(functionName(model.profile, index)), 2000)}>
-        {cut(visibleText(shortName(model.profile, index)), 40)}
+      <bdi class="name" title={cut(functionName(model.profile, index), 2000)}>
+        {cut(shortName(model.profile, index), 40)}
       </bdi>
     );
   };

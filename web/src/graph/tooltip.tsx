@@ -1,5 +1,6 @@
 /*
- * The figures of a box, next to it: below the pointer, or below the focused box.
+ * The figures of a box, next to it: below the pointer, or below the focused box; above it where the
+ * window ends.
  */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
@@ -12,6 +13,9 @@ export interface TooltipPlace {
   y: number;
 }
 
+/* So far above the place that neither the pointer nor the box is covered. */
+const ABOVE_PX = 30;
+
 interface Props {
   info: Info;
   place: TooltipPlace;
@@ -21,15 +25,23 @@ interface Props {
 
 export function Tooltip({ info, place, width }: Props) {
   const element = useRef<HTMLDivElement>(null);
-  const [size, setSize] = useState(0);
-  useLayoutEffect(() => setSize(element.current?.offsetWidth ?? 0), [info]);
-  const left = Math.max(0, Math.min(place.x, width - size));
+  const [moved, setMoved] = useState({ left: place.x, top: place.y });
+  useLayoutEffect(() => {
+    const { current } = element;
+    if (!current?.offsetParent) return;
+    const { offsetWidth, offsetHeight } = current;
+    const end = current.offsetParent.getBoundingClientRect().top + place.y + offsetHeight;
+    const above = place.y - offsetHeight - ABOVE_PX;
+    const isCut = end > window.innerHeight;
+    const left = Math.max(0, Math.min(place.x, width - offsetWidth));
+    setMoved({ left, top: isCut ? above : place.y });
+  }, [info, place.x, place.y, width]);
   return (
     <div
       class="graph-tip"
       role="tooltip"
       ref={element}
-      style={{ left: `${left}px`, top: `${place.y}px` }}
+      style={{ left: `${moved.left}px`, top: `${moved.top}px` }}
     >
       <Facts info={info} />
     </div>
