@@ -23,7 +23,7 @@ async function cpuClock(page) {
   };
 }
 
-test("first picture, zoom, search", async () => {
+test("first picture, zoom, search; smaller frames are one box", async () => {
   const page = await newPage();
   const clock = await cpuClock(page);
   const timed = async (name, most, act) => {
@@ -56,5 +56,16 @@ test("first picture, zoom, search", async () => {
   await timed("search for a regular expression", 100, () =>
     go("#view=flame&flame.search=%2Fspace_1.*7%5C(%2F"),
   );
+  await go("#view=flame");
+  await page.focus(".graph-scroll");
+  const told = [];
+  for (let row = 0; row < 12; row++) {
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("End");
+    told.push(await page.textContent("[role=status].hidden-but-read"));
+    await page.keyboard.press("Home");
+  }
+  const merged = told.find((text) => text.includes("smaller frames"));
+  assert.match(merged ?? told.join("; "), /^[\d,]+ smaller frames\. Total .*B, /);
   await page.context().close();
 });

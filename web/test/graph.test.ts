@@ -1,4 +1,4 @@
-/* graph/: where boxes are, where keys lead, what a search finds, texts, comparisons, saved stacks. */
+/* graph/: where boxes are, where keys lead, what a search finds, texts, comparisons, stacks. */
 import { expect, it } from "vitest";
 
 import { CallTree, type TreeNode } from "../src/data/call_tree.ts";

@@ -11,7 +11,7 @@ import { FilterBar } from "../controls/filter_bar.tsx";
 import { PartSelect } from "../controls/part_select.tsx";
 import { SelectionBar } from "../controls/selection_bar.tsx";
 import { filtersOf } from "../data/select_filters.ts";
-import { loadSelected, type LoadedRows, type Selection } from "../data/selection.ts";
+import { loadSelected, unknownParts, type LoadedRows, type Selection } from "../data/selection.ts";
 import type { Profile } from "../data/profile.ts";
 import { FlameGraph } from "../graph/flame_graph.tsx";
 import { addressOf, GraphModel } from "../graph/model.ts";
@@ -76,6 +76,22 @@ function useModel(input: ModelInput): { model: GraphModel | null; isReady: boole
   return { model: last.current, isReady };
 }
 
+const PART_WORDS = { thread: "Threads", type: "Types", scope: "Scopes", age: "Ages" };
+
+/* Why there is no box. */
+function whyEmpty({ profile, spec }: GraphModel): string {
+  const { rows, selection, filters } = spec;
+  const isLeftOut = selection.snapshots.some((i) => profile.snapshots[i].rows === null);
+  const unknown = rows.flatMap((each) => unknownParts(each.rows, selection));
+  if (isLeftOut) return profile.leftOut ?? "The stacks of this snapshot are not in this page.";
+  if (unknown.length > 0) {
+    const words = PART_WORDS[unknown[0]];
+    return `${words} are not recorded for this figure (${selection.measure.title.toLowerCase()}).`;
+  }
+  if (filters.length > 0) return "The filters leave no stack.";
+  return "No memory of this kind was recorded in what is selected.";
+}
+
 function Graph({
   model,
   views,
@@ -108,11 +124,7 @@ function Graph({
       />
       <FilterBar />
       {model.tree.total === 0 ? (
-        <p class="flame-empty">
-          {model.spec.filters.length > 0
-            ? "The filters leave no stack."
-            : "No memory of this kind was recorded in what is selected."}
-        </p>
+        <p class="flame-empty">{whyEmpty(model)}</p>
       ) : (
         <FlameGraph
           model={model}
