@@ -34,6 +34,7 @@ function draw(tree: CallTree, zoomed, profile, context: CanvasRenderingContext2D
     colour: () => "--tint-2",
     label: (box, width, measure) =>
       box.node ? fitting(formsOf(profile, box.node.key), width, measure) : "all",
+    figure: () => "",
     isFound: null,
     focused: null,
     hovered: null,

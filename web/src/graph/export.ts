@@ -5,7 +5,7 @@ import { pathOf, walk, type TreeNode } from "../data/call_tree.ts";
 import { functionName } from "../data/names.ts";
 import { colourOf } from "../shell/theme.ts";
 import type { GraphModel } from "./model.ts";
-import { fontOf, heightOf, paint, ROW_PX, topOf, type Picture } from "./paint.ts";
+import { figureIfFits, fontOf, heightOf, paint, ROW_PX, topOf, type Picture } from "./paint.ts";
 
 /* A canvas of a browser has no more rows of pixels than this, on each of them. */
 const CANVAS_PX_MAX = 16_000;
@@ -43,6 +43,10 @@ export function svgOf(picture: Picture, title: string): string {
       if (text === "") continue;
       const place = `x="${(box.x + 4).toFixed(2)}" y="${y + ROW_PX / 2}"`;
       parts.push(`<text ${place}>${escaped(text)}</text>`);
+      const figure = figureIfFits(picture, box, width - measure(text), measure);
+      if (!figure) continue;
+      const end = `x="${(box.x + width - 4).toFixed(2)}" y="${y + ROW_PX / 2}"`;
+      parts.push(`<text ${end} text-anchor="end">${escaped(figure.text)}</text>`);
     }
   }
   const [width, height] = [layout.width, heightOf(layout)];

@@ -9,6 +9,7 @@ const TEXT_PX = 12;
 const PADDING_PX = 4;
 /* In a narrower box nobody can read a text. */
 const LABEL_LEAST_PX = 24;
+const FIGURE_GAP_PX = 24;
 
 export interface Picture {
   layout: Layout;
@@ -18,6 +19,8 @@ export interface Picture {
   colour: (box: Box) => string;
   /* The text of a box of this width. */
   label: (box: Box, width: number, measure: (text: string) => number) => string;
+  /* Its figure, for the right end of the box if there is room; "": that of the box before it. */
+  figure: (box: Box) => string;
   /* Whether a search found the box; null: nothing is searched for. */
   isFound: ((box: Box) => boolean) | null;
   focused: Box | null;
@@ -66,6 +69,18 @@ function hatch(context: CanvasRenderingContext2D, box: Box, y: number): void {
   context.restore();
 }
 
+/* The figure of a box, with its width, if this room is left beside its name. */
+export function figureIfFits(
+  picture: Picture,
+  box: Box,
+  room: number,
+  measure: (text: string) => number,
+): { text: string; width: number } | null {
+  const text = picture.figure(box);
+  const width = text === "" ? 0 : measure(text) + PADDING_PX;
+  return text !== "" && width + FIGURE_GAP_PX <= room ? { text, width } : null;
+}
+
 function paintBox(
   context: CanvasRenderingContext2D,
   picture: Picture,
@@ -86,6 +101,8 @@ function paintBox(
   if (text === "") return;
   context.fillStyle = colourOf("--text");
   context.fillText(text, box.x + PADDING_PX, y + ROW_PX / 2);
+  const figure = figureIfFits(picture, box, width - measure(text), measure);
+  if (figure) context.fillText(figure.text, box.x + width - figure.width, y + ROW_PX / 2);
 }
 
 /* Lines above and below the row from which the graph goes in both directions. */

@@ -6,6 +6,7 @@ import type { Colouring } from "./colours.ts";
 import { mergedName } from "./info.ts";
 import { cutToFit, fitting, formsOf, type Measure } from "./labels.ts";
 import type { Box, Layout } from "./layout.ts";
+import { share, signed } from "../format.ts";
 import type { GraphModel } from "./model.ts";
 import type { Picture } from "./paint.ts";
 import type { Found } from "./search.ts";
@@ -41,6 +42,20 @@ function labelOf(model: GraphModel, colouring: Colouring | null, title: string):
   };
 }
 
+/* A box that has nearly all of its caller has the caller's figure, which stands there. */
+const SAME_SHARE = 0.995;
+
+function figureOf(model: GraphModel): Picture["figure"] {
+  const { format } = model.spec.selection.measure;
+  const whole = model.tree.total;
+  return ({ node }) => {
+    if (!node || (node.parent && node.total >= SAME_SHARE * node.parent.total)) return "";
+    const change = model.change(node);
+    if (change) return signed(change.delta, format);
+    return `${format(node.total)}, ${share(node.total, whole)}`;
+  };
+}
+
 export function makePicture(input: PictureInput): Picture {
   const { model, layout, isFlame, colouring, found, title } = input;
   const isFound =
@@ -50,6 +65,7 @@ export function makePicture(input: PictureInput): Picture {
     isFlame,
     colour: (box) => (box.node && colouring ? colouring.of(box.node) : PLAIN),
     label: labelOf(model, colouring, title),
+    figure: figureOf(model),
     isFound,
     focused: null,
     hovered: null,
