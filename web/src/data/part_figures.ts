@@ -4,7 +4,7 @@
  *
  * Ensures   the entries of a row add up to the row, in value, exact part and variance.
  */
-import { addFigure, addRows, familiesOf, newFigures, type Figures } from "./figures.ts";
+import { addRows, familiesOf, newFigures, type Figures } from "./figures.ts";
 import type { Profile } from "./profile.ts";
 import type { Parts } from "./rows.ts";
 import { filterStacks, type Stacks } from "./select_stacks.ts";
@@ -78,20 +78,16 @@ interface RowOf {
   each: LoadedRows;
   figures: Figures;
   selection: Selection;
+  /* The columns of the figures of rows, and those of the entries. */
+  from: readonly Float64Array[];
+  to: readonly Float64Array[];
 }
 
-function addShare(to: Figures, i: number, { figures }: RowOf, row: number, share: number): void {
-  const mine: [Float64Array, Float64Array][] = [
-    [to.value, figures.value],
-    [to.sampled, figures.sampled],
-    [to.variance, figures.variance],
-  ];
-  if (to.peak && figures.peak) {
-    mine.push([to.peak.excess, figures.peak.excess], [to.peak.lean, figures.peak.lean]);
-    mine.push([to.peak.common, figures.peak.common]);
-  }
-  for (const [target, source] of mine) target[i] += source[row] * share;
-  to.weight[i] = Math.max(to.weight[i], figures.weight[row]);
+function addShare(entries: Entries, i: number, of: RowOf, row: number, share: number): void {
+  const { from, to, figures } = of;
+  for (let c = 0; c < from.length; c++) to[c][i] += from[c][row] * share;
+  const { weight } = entries.figures;
+  if (figures.weight[row] > weight[i]) weight[i] = figures.weight[row];
 }
 
 function addEntry(entries: Entries, profile: Profile, of: RowOf, row: number): number {
@@ -123,7 +119,7 @@ function addParts(entries: Entries, profile: Profile, of: RowOf, hasParts: Uint8
       const column = parts[key];
       if (column) entries.parts[key][i] = column[k];
     }
-    addShare(entries.figures, i, of, row, values[k] / whole);
+    addShare(entries, i, of, row, values[k] / whole);
   }
 }
 
@@ -148,14 +144,20 @@ export function entriesOf(
     const figures = newFigures(rows.count, isPeak);
     const ownRow = Int32Array.from({ length: rows.count }, (_, i) => i);
     addRows(figures, profile, each, withoutParts(selection), ownRow, families[n]);
-    const of = { each, figures, selection };
+    const of: RowOf = {
+      each,
+      figures,
+      selection,
+      from: addedColumns(figures),
+      to: addedColumns(entries.figures),
+    };
     const hasParts = new Uint8Array(rows.count);
     addParts(entries, profile, of, hasParts);
     if (PART_KEYS.some((key) => selection.parts[key] !== null)) return;
     for (let row = 0; row < rows.count; row++) {
       if (hasParts[row] || figures.value[row] === 0) continue;
       if (stacks.owner[rows.node[row]] < 0) continue;
-      addFigure(entries.figures, addEntry(entries, profile, of, row), figures, row);
+      addShare(entries, addEntry(entries, profile, of, row), of, row, 1);
     }
   });
   return entries;

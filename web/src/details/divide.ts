@@ -56,25 +56,56 @@ function groupOf(
   return { key, entries, nodes, hasType, value, smallCount: 0 };
 }
 
+/*
+ * Entries with the index of the group that each is of. They are sorted into groups by counting: a
+ * list that grows for each group would take most of the time.
+ */
 class Lists {
-  readonly byIndex = new Map<number, { entries: number[]; nodes: number[] }>();
+  private index: Int32Array;
+  private entry: Int32Array;
+  private node: Int32Array;
+  private length = 0;
+
+  constructor(capacity: number) {
+    this.index = new Int32Array(capacity);
+    this.entry = new Int32Array(capacity);
+    this.node = new Int32Array(capacity);
+  }
+
+  private grow(): void {
+    const grown = (old: Int32Array) => {
+      const column = new Int32Array(Math.max(64, 2 * old.length));
+      column.set(old);
+      return column;
+    };
+    [this.index, this.entry, this.node] = [this.index, this.entry, this.node].map(grown);
+  }
 
   add(index: number, entry: number, node: number): void {
-    let list = this.byIndex.get(index);
-    if (!list) this.byIndex.set(index, (list = { entries: [], nodes: [] }));
-    list.entries.push(entry);
-    list.nodes.push(node);
+    if (this.length === this.index.length) this.grow();
+    this.index[this.length] = index;
+    this.entry[this.length] = entry;
+    this.node[this.length++] = node;
   }
 
   groups(entries: Entries, key: (index: number) => RowKey, hasType: boolean): Group[] {
-    return [...this.byIndex].map(([index, list]) =>
-      groupOf(
-        entries,
-        key(index),
-        Int32Array.from(list.entries),
-        Int32Array.from(list.nodes),
-        hasType,
-      ),
+    const counts = new Map<number, number>();
+    for (let i = 0; i < this.length; i++) {
+      counts.set(this.index[i], (counts.get(this.index[i]) ?? 0) + 1);
+    }
+    const filled = new Map<number, { entries: Int32Array; nodes: Int32Array; at: number }>();
+    for (const [index, count] of counts) {
+      const columns = { entries: new Int32Array(count), nodes: new Int32Array(count), at: 0 };
+      filled.set(index, columns);
+    }
+    for (let i = 0; i < this.length; i++) {
+      const group = filled.get(this.index[i]);
+      if (!group) continue;
+      group.entries[group.at] = this.entry[i];
+      group.nodes[group.at++] = this.node[i];
+    }
+    return [...filled].map(([index, { entries: own, nodes }]) =>
+      groupOf(entries, key(index), own, nodes, hasType),
     );
   }
 }
@@ -109,18 +140,23 @@ function addBottomUp(lists: Lists, entries: Entries, group: Group): void {
 /* The first level: each function of a stack, where it stands outermost. */
 function addEveryFunction(lists: Lists, entries: Entries, group: Group): void {
   const { caller, functionOf } = entries.stacks;
-  const outermost = new Map<number, number>();
-  group.entries.forEach((entry) => {
-    outermost.clear();
+  /* By function: the entry that it was met in last, and where it stands outermost in it. */
+  const most = functionOf.reduce((highest, index) => Math.max(highest, index), -1) + 1;
+  const met = new Int32Array(most).fill(-1);
+  const outermost = new Int32Array(most);
+  for (const entry of group.entries) {
+    for (let at = entries.node[entry]; at >= 0; at = caller[at]) outermost[functionOf[at]] = at;
     for (let at = entries.node[entry]; at >= 0; at = caller[at]) {
-      outermost.set(functionOf[at], at);
+      const index = functionOf[at];
+      if (met[index] === entry) continue;
+      met[index] = entry;
+      lists.add(index, entry, outermost[index]);
     }
-    for (const [index, node] of outermost) lists.add(index, entry, node);
-  });
+  }
 }
 
 function byFunction(entries: Entries, group: Group, mode: Mode): Group[] {
-  const lists = new Lists();
+  const lists = new Lists(group.entries.length);
   const isBegun = group.nodes.length > 0 && group.nodes[0] >= 0;
   if (mode === "bottom-up") addBottomUp(lists, entries, group);
   else if (mode === "heavy" && !isBegun) addEveryFunction(lists, entries, group);
@@ -133,7 +169,7 @@ function byFunction(entries: Entries, group: Group, mode: Mode): Group[] {
 }
 
 function byType(entries: Entries, group: Group): Group[] {
-  const lists = new Lists();
+  const lists = new Lists(group.entries.length);
   const { type } = entries.parts;
   group.entries.forEach((entry, k) => lists.add(type[entry], entry, group.nodes[k]));
   return lists.groups(entries, (index) => ({ dimension: "t", index }), true);

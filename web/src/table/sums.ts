@@ -33,6 +33,9 @@ export interface Sums {
   stacks: Stacks;
 }
 
+/* Of a larger profile, the entries of one measure are kept: a million of them take 100 MB. */
+const ENTRIES_KEPT = 300_000;
+
 /* For each shown node, whether no caller of it is the same function. */
 export function outermostCalls(stacks: Stacks): Uint8Array {
   const { caller, functionOf, isShown } = stacks;
@@ -93,6 +96,7 @@ export function makeSums(
     let known = entriesBy.get(name);
     if (!known) {
       known = entriesOf(profile, loaded, { ...selection, measure: measureOf(name) }, stacks);
+      if (known.count > ENTRIES_KEPT) entriesBy.clear();
       entriesBy.set(name, known);
     }
     return known;
