@@ -7,6 +7,9 @@ import os
 import subprocess
 
 import page_browser
+import page_hostile
+import page_large
+import page_rich
 import page_sample
 import pytest
 
@@ -73,6 +76,31 @@ def test_in_chromium(sample, name):
     page_browser.try_page(name, sample, SHOTS / "sample")
 
 
+@pytest.fixture(scope="module")
+def rich(tmp_path_factory):
+    """The same with all that a file can record."""
+    path = tmp_path_factory.mktemp("page") / "rich.html"
+    path.write_text(page_rich.page(page_browser.template(), page_rich.documents()), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("name", ["every_view", "tables"])
+def test_with_all_that_a_file_can_record(rich, name):
+    page_browser.try_page(name, rich, SHOTS / "rich")
+
+
+def test_hostile_names_are_text(tmp_path):
+    path = tmp_path / "hostile.html"
+    path.write_text(page_hostile.page(page_browser.template()), encoding="utf-8")
+    page_browser.try_page("hostile", path, SHOTS / "hostile")
+
+
+def test_100_000_stacks_are_fluid(tmp_path):
+    path = tmp_path / "large.html"
+    path.write_text(page_large.page(page_browser.template(), 100_000), encoding="utf-8")
+    page_browser.try_page("tables_speed", path, SHOTS / "large")
+
+
 @pytest.mark.parametrize("name", ["python", "forks", "compiler"])
 def test_every_view_of_a_recorded_program(recorded, name):
     page_browser.try_page("every_view", recorded[name], SHOTS / name)
@@ -82,6 +110,6 @@ def test_every_view_of_a_recorded_program(recorded, name):
 def test_the_page_computes_what_the_report_says(recorded, name):
     """Sums and margins, by the page's own code (web/test/real)."""
     env = {**os.environ, "HEAPSCOPE_PAGE": str(recorded[name])}
-    done = subprocess.run([page_browser.ROOT / "tools" / "build-page", "test", "real/report"], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True, check=False, timeout=200)
+    command = [page_browser.ROOT / "tools" / "build-page", "test", "real/report", "real/table"]
+    done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=200)
     assert done.returncode == 0 and "8 passed" in done.stdout, done.stdout

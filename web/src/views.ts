@@ -10,7 +10,7 @@ import type { Selection } from "./data/selection.ts";
 import { Diff } from "./diff/diff.tsx";
 import { canCompare } from "./diff/sides.ts";
 import { Flame } from "./flame/flame.tsx";
-import { Details } from "./details/details.tsx";
+import { Details } from "./details/heap_details.tsx";
 import { Health } from "./health/health.tsx";
 import { Leaks } from "./leaks/leaks.tsx";
 import { Ledger } from "./ledger/ledger.tsx";

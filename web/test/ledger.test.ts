@@ -72,6 +72,7 @@ it("draws the smallest parts as one", () => {
 
 it("promises no certainty", () => {
   expect(confidenceText(0.9912)).toBe("99.1 %");
+  expect(confidenceText(0.9995)).toBe("more than 99.9 %");
   expect(confidenceText(1)).toBe("more than 99.9 %");
 });
 

@@ -42,7 +42,16 @@ const TONES: readonly { tone: Tone; text: string }[] = [
 function matcher(text: string): (row: ChangeRow) => boolean {
   if (text === "") return () => true;
   const wanted = text.toLowerCase();
-  const has = (name: string) => name.toLowerCase().includes(wanted);
+  /* Stacks share their functions. */
+  const known = new Map<string, boolean>();
+  const has = (name: string) => {
+    let found = known.get(name);
+    if (found === undefined) {
+      found = name.toLowerCase().includes(wanted);
+      known.set(name, found);
+    }
+    return found;
+  };
   return (row) => has(row.name) || has(row.module) || row.frames.some(has);
 }
 

@@ -9,7 +9,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import type { TreeNode } from "../data/call_tree.ts";
 import { colouringOf, type ColourMode } from "./colours.ts";
-import { copyStack, Details } from "./box_details.tsx";
+import { copyStack, Details } from "./details.tsx";
 import { FrameList } from "./frame_list.tsx";
 import "./graph.css";
 import { infoOf, type Info } from "./info.ts";

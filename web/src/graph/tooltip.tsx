@@ -4,7 +4,7 @@
  */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
-import { Facts } from "./box_details.tsx";
+import { Facts } from "./details.tsx";
 import type { Info } from "./info.ts";
 
 /* In pixels from the upper left corner of the graph. */

@@ -12,8 +12,8 @@ const SHOWN_FIRST = 20;
 
 /* "99.9 %", "more than 99.9 %": never "100 %", which would be a promise. */
 export function confidenceText(confidence: number): string {
-  const percent = 100 * confidence;
-  return percent > 99.95 ? "more than 99.9 %" : `${percent.toFixed(1)} %`;
+  const percent = (100 * confidence).toFixed(1);
+  return percent === "100.0" ? "more than 99.9 %" : `${percent} %`;
 }
 
 /* The blocks that live, by the eighth of the recording in which they were allocated. */

@@ -113,7 +113,7 @@ export function LifetimeCard({ profile, lifetimes }: Props) {
       </div>
       {shown.length < lifetimes.stacks.length && (
         <button type="button" onClick={() => setAll(true)}>
-          Show {count(lifetimes.stacks.length)}
+          Show all {count(lifetimes.stacks.length)}
         </button>
       )}
     </section>
