@@ -51,17 +51,17 @@ static void close_source(struct fixture *fx, struct hs_top_source *source)
     fixture_deinit(fx);
 }
 
-static void fill(struct hs_page *page, struct hs_top_source *source, struct hs_top_state *state,
-                 unsigned columns, unsigned rows)
+static void fill(struct hs_text_page *page, struct hs_top_source *source,
+                 struct hs_top_state *state, unsigned columns, unsigned rows)
 {
     struct hs_top_order order = { .idx = NULL };
-    hs_page_init(page, columns, rows);
+    hs_text_page_init(page, columns, rows);
     assert_int_equal(hs_top_order_rows(&source->rows, state, &order), 0);
-    hs_page_process(page, source, &order, state);
+    hs_text_page_process(page, source, &order, state);
     hs_top_order_deinit(&order);
 }
 
-static bool has_text(const struct hs_page *page, size_t line, const char *text)
+static bool has_text(const struct hs_text_page *page, size_t line, const char *text)
 {
     char copy[2048];
     size_t bytes = page->lines[line].bytes < 2047 ? page->lines[line].bytes : 2047;
@@ -71,7 +71,7 @@ static bool has_text(const struct hs_page *page, size_t line, const char *text)
 }
 
 /* No line is wider than the terminal, or has anything in it that controls it. */
-static void assert_harmless(const struct hs_page *page)
+static void assert_harmless(const struct hs_text_page *page)
 {
     for (size_t i = 0; i < page->count; i++) {
         const char *text = page->text.data + page->lines[i].off;
@@ -126,7 +126,7 @@ static void test_names_are_harmless(void **unused)
     struct fixture fx;
     struct hs_top_source source;
     struct hs_top_state state = { .kind = HS_TOP_STACKS };
-    struct hs_page page;
+    struct hs_text_page page;
     (void)unused;
     open_source(&fx, &source);
     for (unsigned columns = 1; columns < 200; columns += 7) {
@@ -136,7 +136,7 @@ static void test_names_are_harmless(void **unused)
             fill(&page, &source, &state, columns, 24);
             assert_harmless(&page);
             assert_int_equal(page.count, 24);
-            hs_page_deinit(&page);
+            hs_text_page_deinit(&page);
         }
     }
     close_source(&fx, &source);
@@ -147,7 +147,7 @@ static void test_a_page(void **unused)
     struct fixture fx;
     struct hs_top_source source;
     struct hs_top_state state = { .kind = HS_TOP_STACKS };
-    struct hs_page page;
+    struct hs_text_page page;
     (void)unused;
     open_source(&fx, &source);
     fill(&page, &source, &state, 80, 24);
@@ -157,27 +157,27 @@ static void test_a_page(void **unused)
     assert_true(has_text(&page, 4, "STACK  (3, by live)"));
     assert_true(has_text(&page, 5, "30.0 KiB") && has_text(&page, 5, "50.0 %"));
     assert_true(has_text(&page, 7, "load < main"));
-    assert_int_equal(page.lines[5].style, HS_PAGE_SELECTED);
+    assert_int_equal(page.lines[5].style, HS_TEXT_PAGE_SELECTED);
     assert_true(has_text(&page, 23, "q quit"));
-    hs_page_deinit(&page);
+    hs_text_page_deinit(&page);
     /* The cursor follows its row, and shows its frames. */
     state.cursor = 2;
     state.selected_key = 0;
     fill(&page, &source, &state, 80, 24);
-    assert_int_equal(page.lines[7].style, HS_PAGE_SELECTED);
-    hs_page_deinit(&page);
+    assert_int_equal(page.lines[7].style, HS_TEXT_PAGE_SELECTED);
+    hs_text_page_deinit(&page);
     state.expanded_key = state.selected_key;
     state.sort = HS_TOP_BY_NAME;
     fill(&page, &source, &state, 80, 24);
     assert_int_equal(state.cursor, 0);
-    assert_int_equal(page.lines[5].style, HS_PAGE_SELECTED);
+    assert_int_equal(page.lines[5].style, HS_TEXT_PAGE_SELECTED);
     assert_true(has_text(&page, 6, "load") && has_text(&page, 7, "main"));
-    hs_page_deinit(&page);
+    hs_text_page_deinit(&page);
     for (unsigned rows = 1; rows < 8; rows++) {
         fill(&page, &source, &state, 80, rows);
         assert_int_equal(page.count, rows);
         assert_true(has_text(&page, rows - 1, "q quit"));
-        hs_page_deinit(&page);
+        hs_text_page_deinit(&page);
     }
     /* Little room is no reason to lose the cursor. */
     state.cursor = 2;
@@ -185,8 +185,8 @@ static void test_a_page(void **unused)
     state.expanded_key = 0;
     fill(&page, &source, &state, 80, 7);
     assert_int_equal(page.count, 7);
-    assert_int_equal(page.lines[5].style, HS_PAGE_SELECTED);
-    hs_page_deinit(&page);
+    assert_int_equal(page.lines[5].style, HS_TEXT_PAGE_SELECTED);
+    hs_text_page_deinit(&page);
     close_source(&fx, &source);
 }
 
@@ -195,16 +195,16 @@ static void test_types_that_are_not_recorded(void **unused)
     struct fixture fx;
     struct hs_top_source source;
     struct hs_top_state state = { .kind = HS_TOP_TYPES };
-    struct hs_page page;
+    struct hs_text_page page;
     (void)unused;
     open_source(&fx, &source);
     fill(&page, &source, &state, 120, 24);
     assert_true(has_text(&page, 5, "types were not recorded"));
-    hs_page_deinit(&page);
+    hs_text_page_deinit(&page);
     source.is_file = false;
     fill(&page, &source, &state, 120, 24);
     assert_true(has_text(&page, 5, "types are not recorded while a process is watched"));
-    hs_page_deinit(&page);
+    hs_text_page_deinit(&page);
     close_source(&fx, &source);
 }
 
@@ -214,17 +214,17 @@ static void test_chart(void **unused)
     const double large[] = { 1000, 1001 };
     struct hs_buf out = HS_BUF_INIT;
     (void)unused;
-    hs_page_write_chart(&out, values, 5, 80, true);
+    hs_text_page_write_chart(&out, values, 5, 80, true);
     assert_string_equal(hs_buf_text(&out),
                         "\xE2\x96\x81\xE2\x96\x85\xE2\x96\x88\xE2\x96\x88\xE2\x96\x81");
     hs_buf_clear(&out);
-    hs_page_write_chart(&out, values, 5, 3, false);
+    hs_text_page_write_chart(&out, values, 5, 3, false);
     assert_string_equal(hs_buf_text(&out), "##_");
     hs_buf_clear(&out);
-    hs_page_write_chart(&out, large, 2, 3, false);
+    hs_text_page_write_chart(&out, large, 2, 3, false);
     assert_string_equal(hs_buf_text(&out), "_#");
     hs_buf_clear(&out);
-    hs_page_write_chart(&out, values, 0, 3, false);
+    hs_text_page_write_chart(&out, values, 0, 3, false);
     assert_string_equal(hs_buf_text(&out), "");
     hs_buf_deinit(&out);
 }
@@ -241,27 +241,27 @@ static void test_processes(void **unused)
     struct hs_top_processes processes = { .list = list, .count = 30 };
     struct hs_top_state state = { .is_list = true };
     struct hs_top_order order = { .idx = NULL };
-    struct hs_page page;
+    struct hs_text_page page;
     (void)unused;
     for (int i = 1; i < 30; i++) {
         list[i] = (struct hs_top_process){ .pid = 100 + i, .name = "other", .is_dormant = i == 1 };
     }
     state.selected_key = 129;
     assert_int_equal(hs_top_order_processes(&processes, &state, &order), 0);
-    hs_page_init(&page, 80, 24);
-    hs_page_processes(&page, &processes, &order, &state);
+    hs_text_page_init(&page, 80, 24);
+    hs_text_page_processes(&page, &processes, &order, &state);
     assert_int_equal(page.count, 24);
     assert_harmless(&page);
     assert_int_equal(state.cursor, 29);
-    assert_int_equal(page.lines[22].style, HS_PAGE_SELECTED);
+    assert_int_equal(page.lines[22].style, HS_TEXT_PAGE_SELECTED);
     assert_true(has_text(&page, 0, "1 recorded, 29 could be"));
-    hs_page_deinit(&page);
+    hs_text_page_deinit(&page);
     state.selected_key = 7;
-    hs_page_init(&page, 80, 24);
-    hs_page_processes(&page, &processes, &order, &state);
+    hs_text_page_init(&page, 80, 24);
+    hs_text_page_processes(&page, &processes, &order, &state);
     assert_true(has_text(&page, 3, "4.00 KiB") && has_text(&page, 3, "-2.00 KiB/s"));
     assert_true(has_text(&page, 3, "run.12") && has_text(&page, 4, "(dormant)"));
-    hs_page_deinit(&page);
+    hs_text_page_deinit(&page);
     hs_top_order_deinit(&order);
 }
 

@@ -23,7 +23,7 @@ static const char *growth(char *out, size_t bytes, double rate)
     return out;
 }
 
-static void add_title(struct hs_page *page, const struct hs_top_source *source,
+static void add_title(struct hs_text_page *page, const struct hs_top_source *source,
                       const struct hs_top_state *state)
 {
     struct hs_buf line = HS_BUF_INIT;
@@ -43,11 +43,11 @@ static void add_title(struct hs_page *page, const struct hs_top_source *source,
         uint64_t interval_ns = source->link.state.interval_ms * UINT64_C(1000000);
         hs_buf_printf(&line, "  every %s", hs_human_duration(human, interval_ns));
     }
-    hs_page_add(page, HS_PAGE_BOLD, hs_buf_text(&line));
+    hs_text_page_add(page, HS_TEXT_PAGE_BOLD, hs_buf_text(&line));
     hs_buf_deinit(&line);
 }
 
-static void add_live(struct hs_page *page, const struct hs_top_source *source,
+static void add_live(struct hs_text_page *page, const struct hs_top_source *source,
                      const struct hs_top_state *state)
 {
     struct hs_buf line = HS_BUF_INIT;
@@ -60,19 +60,19 @@ static void add_live(struct hs_page *page, const struct hs_top_source *source,
     hs_buf_str(&line, "  ");
     size_t used = line.bytes;
     /* Plain text has no rows of a terminal, and each table stands for itself. */
-    hs_page_write_chart(&line, source->history, page->rows > 0 ? source->history_count : 0,
-                        page->columns > used ? page->columns - used : 0, state->is_utf8);
-    hs_page_add(page, HS_PAGE_PLAIN, hs_buf_text(&line));
+    hs_text_page_write_chart(&line, source->history, page->rows > 0 ? source->history_count : 0,
+                             page->columns > used ? page->columns - used : 0, state->is_utf8);
+    hs_text_page_add(page, HS_TEXT_PAGE_PLAIN, hs_buf_text(&line));
     hs_buf_deinit(&line);
 }
 
 /* What the resident memory consists of, as far as it is known without reading it. */
-static void add_ledger(struct hs_page *page, const struct hs_top_source *source)
+static void add_ledger(struct hs_text_page *page, const struct hs_top_source *source)
 {
     char rss[HS_HUMAN_BYTES], share[HS_HUMAN_BYTES], part[HS_HUMAN_BYTES];
     struct hs_buf line = HS_BUF_INIT;
     if (source->rss_bytes == 0) {
-        hs_page_add(page, HS_PAGE_PLAIN, "RSS not known");
+        hs_text_page_add(page, HS_TEXT_PAGE_PLAIN, "RSS not known");
         return;
     }
     hs_buf_printf(&line, "RSS %s (live heap %s)", hs_human_bytes(rss, (double)source->rss_bytes),
@@ -85,35 +85,35 @@ static void add_ledger(struct hs_page *page, const struct hs_top_source *source)
     if (source->swap_bytes > 0) {
         hs_buf_printf(&line, "; swapped out %s", hs_human_bytes(part, (double)source->swap_bytes));
     }
-    hs_page_add(page, HS_PAGE_PLAIN, hs_buf_text(&line));
+    hs_text_page_add(page, HS_TEXT_PAGE_PLAIN, hs_buf_text(&line));
     hs_buf_deinit(&line);
 }
 
 /* What the reader of the table must know. */
-static void add_remark(struct hs_page *page, const struct hs_top_source *source,
+static void add_remark(struct hs_text_page *page, const struct hs_top_source *source,
                        const struct hs_top_state *state)
 {
     char human[HS_HUMAN_BYTES];
     if (source->end && !source->is_file) {
-        hs_page_add(page, HS_PAGE_WARNING, source->end);
+        hs_text_page_add(page, HS_TEXT_PAGE_WARNING, source->end);
     } else if (source->lost_count > 0) {
-        hs_page_addf(page, HS_PAGE_WARNING, "%s samples were lost: figures are too low",
-                     hs_human_exact(human, source->lost_count));
+        hs_text_page_addf(page, HS_TEXT_PAGE_WARNING, "%s samples were lost: figures are too low",
+                          hs_human_exact(human, source->lost_count));
     } else if (state->filter[0] && !state->is_typing) {
-        hs_page_addf(page, HS_PAGE_DIM, "only %s whose name contains '%s'",
-                     hs_top_kind_names[state->kind], state->filter);
+        hs_text_page_addf(page, HS_TEXT_PAGE_DIM, "only %s whose name contains '%s'",
+                          hs_top_kind_names[state->kind], state->filter);
     } else if (source->interval_max_bytes > 1) {
         bool is_one = source->interval_min_bytes == source->interval_max_bytes;
-        hs_page_addf(page, HS_PAGE_DIM, "estimated from samples, %s%s apart on average",
-                     is_one ? "" : "up to ",
-                     hs_human_bytes(human, (double)source->interval_max_bytes));
+        hs_text_page_addf(page, HS_TEXT_PAGE_DIM, "estimated from samples, %s%s apart on average",
+                          is_one ? "" : "up to ",
+                          hs_human_bytes(human, (double)source->interval_max_bytes));
     } else {
-        hs_page_add(page, HS_PAGE_PLAIN, "");
+        hs_text_page_add(page, HS_TEXT_PAGE_PLAIN, "");
     }
 }
 
-void hs_page_process_head(struct hs_page *page, const struct hs_top_source *source,
-                          const struct hs_top_state *state)
+void hs_text_page_process_head(struct hs_text_page *page, const struct hs_top_source *source,
+                               const struct hs_top_state *state)
 {
     add_title(page, source, state);
     add_live(page, source, state);
@@ -123,7 +123,7 @@ void hs_page_process_head(struct hs_page *page, const struct hs_top_source *sour
 
 /* --- the table -------------------------------------------------------------------------------- */
 
-static void add_titles(struct hs_page *page, const struct hs_top_state *state, uint32_t count)
+static void add_titles(struct hs_text_page *page, const struct hs_top_state *state, uint32_t count)
 {
     static const char *const titles[HS_TOP_KIND_N] = { "STACK", "FUNCTION", "TYPE" };
     bool has_total = state->kind == HS_TOP_FUNCTIONS;
@@ -135,13 +135,13 @@ static void add_titles(struct hs_page *page, const struct hs_top_state *state, u
     if (line.bytes < page->columns) {
         hs_buf_repeat(&line, ' ', page->columns - line.bytes);
     }
-    hs_page_add(page, HS_PAGE_HEAD, hs_buf_text(&line));
+    hs_text_page_add(page, HS_TEXT_PAGE_HEAD, hs_buf_text(&line));
     hs_buf_deinit(&line);
 }
 
-static void add_row(struct hs_page *page, const struct hs_top_source *source,
+static void add_row(struct hs_text_page *page, const struct hs_top_source *source,
                     const struct hs_top_state *state, const struct hs_top_row *row,
-                    enum hs_page_style style)
+                    enum hs_text_page_style style)
 {
     char live[HS_HUMAN_BYTES], total[HS_HUMAN_BYTES], share[HS_HUMAN_BYTES], count[HS_HUMAN_BYTES];
     char rate[HS_HUMAN_BYTES + 8];
@@ -156,11 +156,11 @@ static void add_row(struct hs_page *page, const struct hs_top_source *source,
         hs_human_share(share, has_total ? row->total_bytes : row->live_bytes, source->live_bytes),
         hs_human_count(count, row->live_count), growth(rate, sizeof(rate), row->growth),
         hs_top_row_name(&source->rows, row));
-    hs_page_add(page, style, hs_buf_text(&line));
+    hs_text_page_add(page, style, hs_buf_text(&line));
     hs_buf_deinit(&line);
 }
 
-static void add_frames(struct hs_page *page, const struct hs_top_source *source,
+static void add_frames(struct hs_text_page *page, const struct hs_top_source *source,
                        const struct hs_top_row *row, size_t first, size_t max)
 {
     uint32_t count = hs_top_frame_count(&source->rows, row);
@@ -168,7 +168,7 @@ static void add_frames(struct hs_page *page, const struct hs_top_source *source,
         struct hs_buf line = HS_BUF_INIT;
         hs_buf_repeat(&line, ' ', 12);
         hs_top_write_frame(&source->rows, row, (uint32_t)i, &line);
-        hs_page_add(page, HS_PAGE_DIM, hs_buf_text(&line));
+        hs_text_page_add(page, HS_TEXT_PAGE_DIM, hs_buf_text(&line));
         hs_buf_deinit(&line);
     }
 }
@@ -216,7 +216,7 @@ static void scroll(struct hs_top_state *state, size_t lines, size_t frames_below
     }
 }
 
-static void add_rows(struct hs_page *page, const struct hs_top_source *source,
+static void add_rows(struct hs_text_page *page, const struct hs_top_source *source,
                      const struct hs_top_order *order, struct hs_top_state *state, size_t lines)
 {
     const struct hs_top_row *rows = source->rows.tables[state->kind].rows;
@@ -229,55 +229,57 @@ static void add_rows(struct hs_page *page, const struct hs_top_source *source,
     for (size_t i = state->scroll; i < order->count && page->count < end; i++) {
         const struct hs_top_row *row = &rows[order->idx[i]];
         bool is_selected = i == state->cursor;
-        add_row(page, source, state, row, is_selected ? HS_PAGE_SELECTED : HS_PAGE_PLAIN);
+        add_row(page, source, state, row, is_selected ? HS_TEXT_PAGE_SELECTED : HS_TEXT_PAGE_PLAIN);
         if (is_selected && is_expanded) {
             add_frames(page, source, row, 0, end - page->count);
         }
     }
 }
 
-void hs_page_process(struct hs_page *page, const struct hs_top_source *source,
-                     const struct hs_top_order *order, struct hs_top_state *state)
+void hs_text_page_process(struct hs_text_page *page, const struct hs_top_source *source,
+                          const struct hs_top_order *order, struct hs_top_state *state)
 {
     static const char keys[] = "Enter frames  t table  o order  / filter  s snapshot  p pause  "
                                "? help  q quit";
-    size_t lines = page->rows > HS_PAGE_HEAD_LINES + HS_PAGE_FOOT_LINES + 1
-                       ? page->rows - HS_PAGE_HEAD_LINES - HS_PAGE_FOOT_LINES
+    size_t lines = page->rows > HS_TEXT_PAGE_HEAD_LINES + HS_TEXT_PAGE_FOOT_LINES + 1
+                       ? page->rows - HS_TEXT_PAGE_HEAD_LINES - HS_TEXT_PAGE_FOOT_LINES
                        : 1;
-    hs_page_process_head(page, source, state);
+    hs_text_page_process_head(page, source, state);
     add_titles(page, state, order->count);
     if (source->profile && order->count > 0) {
         follow(&source->rows, order, state);
         add_rows(page, source, order, state, lines);
     } else {
-        hs_page_addf(page, HS_PAGE_DIM, "  %s", why_empty(source, state));
+        hs_text_page_addf(page, HS_TEXT_PAGE_DIM, "  %s", why_empty(source, state));
     }
-    hs_page_fill(page, page->rows > 0 ? page->rows - 1 : 0);
-    hs_page_foot(page, state, keys);
+    hs_text_page_fill(page, page->rows > 0 ? page->rows - 1 : 0);
+    hs_text_page_foot(page, state, keys);
 }
 
-void hs_page_process_table(struct hs_page *page, const struct hs_top_source *source,
-                           const struct hs_top_order *order, const struct hs_top_state *state,
-                           size_t max)
+void hs_text_page_process_table(struct hs_text_page *page, const struct hs_top_source *source,
+                                const struct hs_top_order *order, const struct hs_top_state *state,
+                                size_t max)
 {
     add_titles(page, state, order->count);
     if (!source->profile || order->count == 0) {
-        hs_page_addf(page, HS_PAGE_PLAIN, "  %s", why_empty(source, state));
+        hs_text_page_addf(page, HS_TEXT_PAGE_PLAIN, "  %s", why_empty(source, state));
         return;
     }
     for (size_t i = 0; i < order->count && i < max; i++) {
         add_row(page, source, state, &source->rows.tables[state->kind].rows[order->idx[i]],
-                HS_PAGE_PLAIN);
+                HS_TEXT_PAGE_PLAIN);
     }
 }
 
-void hs_page_foot(struct hs_page *page, const struct hs_top_state *state, const char *keys)
+void hs_text_page_foot(struct hs_text_page *page, const struct hs_top_state *state,
+                       const char *keys)
 {
     if (state->is_typing) {
-        hs_page_addf(page, HS_PAGE_BOLD, "/%s_   (Enter: done, Esc: no filter)", state->filter);
+        hs_text_page_addf(page, HS_TEXT_PAGE_BOLD, "/%s_   (Enter: done, Esc: no filter)",
+                          state->filter);
     } else if (state->message[0]) {
-        hs_page_add(page, HS_PAGE_BOLD, state->message);
+        hs_text_page_add(page, HS_TEXT_PAGE_BOLD, state->message);
     } else {
-        hs_page_add(page, HS_PAGE_DIM, keys);
+        hs_text_page_add(page, HS_TEXT_PAGE_DIM, keys);
     }
 }

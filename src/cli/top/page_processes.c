@@ -26,7 +26,7 @@ int hs_top_order_processes(const struct hs_top_processes *processes,
     return r;
 }
 
-static void add_titles(struct hs_page *page)
+static void add_titles(struct hs_text_page *page)
 {
     struct hs_buf line = HS_BUF_INIT;
     hs_buf_printf(&line, "%8s %10s %10s %13s %-20s  %s", "PID", "RSS", "LIVE", "GROWTH",
@@ -34,12 +34,12 @@ static void add_titles(struct hs_page *page)
     if (line.bytes < page->columns) {
         hs_buf_repeat(&line, ' ', page->columns - line.bytes);
     }
-    hs_page_add(page, HS_PAGE_HEAD, hs_buf_text(&line));
+    hs_text_page_add(page, HS_TEXT_PAGE_HEAD, hs_buf_text(&line));
     hs_buf_deinit(&line);
 }
 
-static void add_process(struct hs_page *page, const struct hs_top_process *it,
-                        enum hs_page_style style)
+static void add_process(struct hs_text_page *page, const struct hs_top_process *it,
+                        enum hs_text_page_style style)
 {
     char rss[HS_HUMAN_BYTES], live[HS_HUMAN_BYTES] = "-", human[HS_HUMAN_BYTES];
     char rate[HS_HUMAN_BYTES + 8] = "";
@@ -50,28 +50,28 @@ static void add_process(struct hs_page *page, const struct hs_top_process *it,
         snprintf(rate, sizeof(rate), "%c%s/s", it->growth > 0 ? '+' : '-',
                  hs_human_bytes(human, fabs(it->growth)));
     }
-    hs_page_addf(page, style, "%8d %10s %10s %13s %-20.20s  %s", (int)it->pid,
-                 hs_human_bytes(rss, (double)it->rss_bytes), live, rate,
-                 it->session[0]   ? it->session
-                 : it->is_dormant ? "(dormant)"
-                                  : "-",
-                 it->name);
+    hs_text_page_addf(page, style, "%8d %10s %10s %13s %-20.20s  %s", (int)it->pid,
+                      hs_human_bytes(rss, (double)it->rss_bytes), live, rate,
+                      it->session[0]   ? it->session
+                      : it->is_dormant ? "(dormant)"
+                                       : "-",
+                      it->name);
 }
 
-static void add_head(struct hs_page *page, const struct hs_top_processes *processes,
+static void add_head(struct hs_text_page *page, const struct hs_top_processes *processes,
                      const struct hs_top_order *order, const struct hs_top_state *state)
 {
     size_t recorded = 0;
     for (size_t i = 0; i < processes->count; i++) {
         recorded += processes->list[i].session[0] != '\0';
     }
-    hs_page_addf(page, HS_PAGE_BOLD, "heapscope top  %zu recorded, %zu could be%s", recorded,
-                 processes->count - recorded, state->is_paused ? "  PAUSED" : "");
+    hs_text_page_addf(page, HS_TEXT_PAGE_BOLD, "heapscope top  %zu recorded, %zu could be%s",
+                      recorded, processes->count - recorded, state->is_paused ? "  PAUSED" : "");
     if (state->filter[0] && !state->is_typing) {
-        hs_page_addf(page, HS_PAGE_DIM, "only the %u whose name contains '%s'", order->count,
-                     state->filter);
+        hs_text_page_addf(page, HS_TEXT_PAGE_DIM, "only the %u whose name contains '%s'",
+                          order->count, state->filter);
     } else {
-        hs_page_add(page, HS_PAGE_PLAIN, "");
+        hs_text_page_add(page, HS_TEXT_PAGE_PLAIN, "");
     }
     add_titles(page);
 }
@@ -99,8 +99,8 @@ static void follow(const struct hs_top_processes *processes, const struct hs_top
     }
 }
 
-void hs_page_processes(struct hs_page *page, const struct hs_top_processes *processes,
-                       const struct hs_top_order *order, struct hs_top_state *state)
+void hs_text_page_processes(struct hs_text_page *page, const struct hs_top_processes *processes,
+                            const struct hs_top_order *order, struct hs_top_state *state)
 {
     static const char keys[] = "Enter look at it  / filter  p pause  ? help  q quit";
     size_t lines = page->rows > HEAD_LINES + 2 ? page->rows - HEAD_LINES - 1 : 1;
@@ -108,27 +108,28 @@ void hs_page_processes(struct hs_page *page, const struct hs_top_processes *proc
     follow(processes, order, state, lines);
     for (size_t i = state->scroll; i < order->count && i < state->scroll + lines; i++) {
         add_process(page, &processes->list[order->idx[i]],
-                    i == state->cursor ? HS_PAGE_SELECTED : HS_PAGE_PLAIN);
+                    i == state->cursor ? HS_TEXT_PAGE_SELECTED : HS_TEXT_PAGE_PLAIN);
     }
     if (order->count == 0) {
-        hs_page_addf(page, HS_PAGE_DIM, "  %s",
-                     state->filter[0] ? "no name contains the filter"
-                                      : "no process is recorded, or could be");
+        hs_text_page_addf(page, HS_TEXT_PAGE_DIM, "  %s",
+                          state->filter[0] ? "no name contains the filter"
+                                           : "no process is recorded, or could be");
     }
-    hs_page_fill(page, page->rows > 0 ? page->rows - 1 : 0);
-    hs_page_foot(page, state, keys);
+    hs_text_page_fill(page, page->rows > 0 ? page->rows - 1 : 0);
+    hs_text_page_foot(page, state, keys);
 }
 
-void hs_page_processes_table(struct hs_page *page, const struct hs_top_processes *processes,
-                             const struct hs_top_order *order, size_t max)
+void hs_text_page_processes_table(struct hs_text_page *page,
+                                  const struct hs_top_processes *processes,
+                                  const struct hs_top_order *order, size_t max)
 {
     add_titles(page);
     for (size_t i = 0; i < order->count && i < max; i++) {
-        add_process(page, &processes->list[order->idx[i]], HS_PAGE_PLAIN);
+        add_process(page, &processes->list[order->idx[i]], HS_TEXT_PAGE_PLAIN);
     }
 }
 
-void hs_page_help(struct hs_page *page)
+void hs_text_page_help(struct hs_text_page *page)
 {
     static const char *const lines[] = {
         "",
@@ -150,8 +151,8 @@ void hs_page_help(struct hs_page *page)
         "",
         "  Any key goes back.",
     };
-    hs_page_add(page, HS_PAGE_BOLD, "heapscope top: keys");
+    hs_text_page_add(page, HS_TEXT_PAGE_BOLD, "heapscope top: keys");
     for (size_t i = 0; i < HS_COUNT_OF(lines); i++) {
-        hs_page_add(page, HS_PAGE_PLAIN, lines[i]);
+        hs_text_page_add(page, HS_TEXT_PAGE_PLAIN, lines[i]);
     }
 }

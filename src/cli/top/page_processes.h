@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "cli/top/page.h"
+#include "cli/top/text_page.h"
 #include "cli/top/top_processes.h"
 #include "cli/top/top_state.h"
 
@@ -13,11 +13,12 @@
 int hs_top_order_processes(const struct hs_top_processes *processes,
                            const struct hs_top_state *state, struct hs_top_order *order);
 /* Fills the page. Moves the cursor of the state to where its process is now. */
-void hs_page_processes(struct hs_page *page, const struct hs_top_processes *processes,
-                       const struct hs_top_order *order, struct hs_top_state *state);
+void hs_text_page_processes(struct hs_text_page *page, const struct hs_top_processes *processes,
+                            const struct hs_top_order *order, struct hs_top_state *state);
 /* Adds the titles of the columns, and the first `max` processes: for plain text. */
-void hs_page_processes_table(struct hs_page *page, const struct hs_top_processes *processes,
-                             const struct hs_top_order *order, size_t max);
+void hs_text_page_processes_table(struct hs_text_page *page,
+                                  const struct hs_top_processes *processes,
+                                  const struct hs_top_order *order, size_t max);
 
 /* Fills the page with what each key does. */
-void hs_page_help(struct hs_page *page);
+void hs_text_page_help(struct hs_text_page *page);

@@ -88,7 +88,7 @@ bool hs_screen_is_utf8(void)
 }
 
 /* Copies a line; characters beyond ASCII become '?' where the terminal shows no UTF-8. */
-static void put_line(int row, const struct hs_page *page, const struct hs_page_line *line)
+static void put_line(int row, const struct hs_text_page *page, const struct hs_text_page_line *line)
 {
     char ascii[4096];
     const char *text = page->text.data + line->off;
@@ -108,12 +108,12 @@ static void put_line(int row, const struct hs_page *page, const struct hs_page_l
     mvaddnstr(row, 0, ascii, (int)bytes);
 }
 
-void hs_screen_show(const struct hs_page *page)
+void hs_screen_show(const struct hs_text_page *page)
 {
-    static const attr_t styles[HS_PAGE_STYLE_N] = {
-        [HS_PAGE_PLAIN] = A_NORMAL, [HS_PAGE_BOLD] = A_BOLD,
-        [HS_PAGE_HEAD] = A_REVERSE, [HS_PAGE_SELECTED] = A_BOLD | A_UNDERLINE,
-        [HS_PAGE_DIM] = A_DIM,      [HS_PAGE_WARNING] = A_BOLD | A_STANDOUT,
+    static const attr_t styles[HS_TEXT_PAGE_STYLE_N] = {
+        [HS_TEXT_PAGE_PLAIN] = A_NORMAL, [HS_TEXT_PAGE_BOLD] = A_BOLD,
+        [HS_TEXT_PAGE_HEAD] = A_REVERSE, [HS_TEXT_PAGE_SELECTED] = A_BOLD | A_UNDERLINE,
+        [HS_TEXT_PAGE_DIM] = A_DIM,      [HS_TEXT_PAGE_WARNING] = A_BOLD | A_STANDOUT,
     };
     erase();
     for (size_t i = 0; i < page->count && (int)i < LINES; i++) {

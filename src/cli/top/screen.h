@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-#include "cli/top/page.h"
+#include "cli/top/text_page.h"
 
 #define HS_SCREEN_E_TERMINAL 1
 
@@ -43,7 +43,7 @@ void hs_screen_size(unsigned *ret_columns, unsigned *ret_rows);
 /* Does it show UTF-8? */
 bool hs_screen_is_utf8(void);
 /* Shows a page. */
-void hs_screen_show(const struct hs_page *page);
+void hs_screen_show(const struct hs_text_page *page);
 /* The next key, without waiting: a character, an enum hs_key, or HS_KEY_NONE. */
 int hs_screen_key(void);
 /* Has a signal asked for the end? */

@@ -83,32 +83,32 @@ static bool turn(struct hs_top *top)
 
 /* --- showing ---------------------------------------------------------------------------------- */
 
-static void fill_page(struct hs_top *top, struct hs_page *page)
+static void fill_page(struct hs_top *top, struct hs_text_page *page)
 {
     struct hs_top_state *state = &top->state;
     if (state->is_help) {
-        hs_page_help(page);
+        hs_text_page_help(page);
     } else if (state->is_list) {
         if (hs_top_order_processes(&top->processes, state, &top->order) == 0) {
-            hs_page_processes(page, &top->processes, &top->order, state);
+            hs_text_page_processes(page, &top->processes, &top->order, state);
         }
     } else {
         top->order.count = 0;
         if (!top->source.profile || hs_top_order_rows(&top->source.rows, state, &top->order) == 0) {
-            hs_page_process(page, &top->source, &top->order, state);
+            hs_text_page_process(page, &top->source, &top->order, state);
         }
     }
 }
 
 static void show(struct hs_top *top)
 {
-    struct hs_page page;
+    struct hs_text_page page;
     unsigned columns, rows;
     hs_screen_size(&columns, &rows);
-    hs_page_init(&page, columns, rows);
+    hs_text_page_init(&page, columns, rows);
     fill_page(top, &page);
     hs_screen_show(&page);
-    hs_page_deinit(&page);
+    hs_text_page_deinit(&page);
 }
 
 /* --- waiting ---------------------------------------------------------------------------------- */

@@ -17,10 +17,10 @@
 /* Wide enough for every line: plain text is not cut, except for names that nobody reads. */
 #define PLAIN_COLUMNS 1000U
 
-static void print_page(const struct hs_page *page)
+static void print_page(const struct hs_text_page *page)
 {
     for (size_t i = 0; i < page->count; i++) {
-        const struct hs_page_line *line = &page->lines[i];
+        const struct hs_text_page_line *line = &page->lines[i];
         size_t bytes = line->bytes;
         while (bytes > 0 && page->text.data[line->off + bytes - 1] == ' ') {
             bytes--;
@@ -33,20 +33,20 @@ static void print_page(const struct hs_page *page)
 
 static void print_one(struct hs_top *top)
 {
-    struct hs_page page;
-    hs_page_init(&page, PLAIN_COLUMNS, 0);
+    struct hs_text_page page;
+    hs_text_page_init(&page, PLAIN_COLUMNS, 0);
     if (top->state.is_list) {
         hs_top_order_processes(&top->processes, &top->state, &top->order);
-        hs_page_processes_table(&page, &top->processes, &top->order,
-                                (size_t)top->options.row_count);
+        hs_text_page_processes_table(&page, &top->processes, &top->order,
+                                     (size_t)top->options.row_count);
     } else {
-        hs_page_process_head(&page, &top->source, &top->state);
+        hs_text_page_process_head(&page, &top->source, &top->state);
         hs_top_order_rows(&top->source.rows, &top->state, &top->order);
-        hs_page_process_table(&page, &top->source, &top->order, &top->state,
-                              (size_t)top->options.row_count);
+        hs_text_page_process_table(&page, &top->source, &top->order, &top->state,
+                                   (size_t)top->options.row_count);
     }
     print_page(&page);
-    hs_page_deinit(&page);
+    hs_text_page_deinit(&page);
 }
 
 /* Waits until there are rows that were not printed yet. False: there will be none. */

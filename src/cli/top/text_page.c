@@ -1,7 +1,7 @@
 /*
  * Puts lines together: see page.h.
  */
-#include "cli/top/page.h"
+#include "cli/top/text_page.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,19 +9,19 @@
 #include "util/array.h"
 #include "util/utf8.h"
 
-void hs_page_init(struct hs_page *page, unsigned columns, unsigned rows)
+void hs_text_page_init(struct hs_text_page *page, unsigned columns, unsigned rows)
 {
-    *page = (struct hs_page){ .columns = columns, .rows = rows, .text = HS_BUF_INIT };
+    *page = (struct hs_text_page){ .columns = columns, .rows = rows, .text = HS_BUF_INIT };
 }
 
-void hs_page_deinit(struct hs_page *page)
+void hs_text_page_deinit(struct hs_text_page *page)
 {
     hs_buf_deinit(&page->text);
     free(page->lines);
-    *page = (struct hs_page){ .columns = 0 };
+    *page = (struct hs_text_page){ .columns = 0 };
 }
 
-void hs_page_add(struct hs_page *page, enum hs_page_style style, const char *text)
+void hs_text_page_add(struct hs_text_page *page, enum hs_text_page_style style, const char *text)
 {
     size_t bytes = hs_utf8_fit(text, strlen(text), page->columns);
     if (hs_array_reserve(&page->lines, &page->capacity, page->count + 1, sizeof(page->lines[0])) <
@@ -30,34 +30,35 @@ void hs_page_add(struct hs_page *page, enum hs_page_style style, const char *tex
     }
     size_t off = page->text.bytes;
     hs_utf8_write(&page->text, text, bytes);
-    page->lines[page->count++] = (struct hs_page_line){ off, page->text.bytes - off, style };
+    page->lines[page->count++] = (struct hs_text_page_line){ off, page->text.bytes - off, style };
 }
 
-void hs_page_addf(struct hs_page *page, enum hs_page_style style, const char *format, ...)
+void hs_text_page_addf(struct hs_text_page *page, enum hs_text_page_style style, const char *format,
+                       ...)
 {
     struct hs_buf line = HS_BUF_INIT;
     va_list args;
     va_start(args, format);
     hs_buf_vprintf(&line, format, args);
     va_end(args);
-    hs_page_add(page, style, hs_buf_text(&line));
+    hs_text_page_add(page, style, hs_buf_text(&line));
     hs_buf_deinit(&line);
 }
 
-void hs_page_fill(struct hs_page *page, size_t count)
+void hs_text_page_fill(struct hs_text_page *page, size_t count)
 {
     size_t before;
     page->count = page->count < count ? page->count : count;
     do {
         before = page->count;
         if (page->count < count) {
-            hs_page_add(page, HS_PAGE_PLAIN, "");
+            hs_text_page_add(page, HS_TEXT_PAGE_PLAIN, "");
         }
     } while (page->count > before && page->count < count);
 }
 
-void hs_page_write_chart(struct hs_buf *out, const double *values, size_t count, size_t columns,
-                         bool is_utf8)
+void hs_text_page_write_chart(struct hs_buf *out, const double *values, size_t count,
+                              size_t columns, bool is_utf8)
 {
     static const char *const blocks[] = { "\xE2\x96\x81", "\xE2\x96\x82", "\xE2\x96\x83",
                                           "\xE2\x96\x84", "\xE2\x96\x85", "\xE2\x96\x86",
