@@ -1,5 +1,5 @@
 /*
- * Puts lines together: see page.h.
+ * Puts lines together: see text_page.h.
  */
 #include "cli/top/text_page.h"
 
