@@ -31,7 +31,8 @@ export async function stopBrowser() {
 
 /* A page that was opened; `problems` are sentences about what it did and should not have done. */
 export class OpenPage {
-  constructor(context, page, url) {
+  /* Requests to `origin`, a server of the test, are no problems. */
+  constructor(context, page, url, origin = null) {
     this.context = context;
     this.page = page;
     this.url = url;
@@ -43,7 +44,10 @@ export class OpenPage {
     });
     page.on("pageerror", (error) => this.problems.push(`exception: ${error.message}`));
     page.on("request", (request) => {
-      const isOwn = request.url().split("#")[0] === url || /^(data|blob):/.test(request.url());
+      const isOwn =
+        request.url().split("#")[0] === url ||
+        /^(data|blob):/.test(request.url()) ||
+        (origin !== null && new URL(request.url()).origin === origin);
       if (!isOwn) this.problems.push(`request: ${request.url()}`);
     });
   }
@@ -114,6 +118,17 @@ export async function openPage({ size = DESKTOP, theme = "light", fragment = "",
   const url = pathToFileURL(file ?? process.env.HEAPSCOPE_PAGE).href;
   const opened = new OpenPage(context, page, url);
   await page.goto(url + fragment);
+  await opened.settle();
+  return opened;
+}
+
+/* A page of `heapscope ui`; `link` is what the command printed. */
+export async function openServed(link, { size = DESKTOP, theme = "light", fragment = "" } = {}) {
+  const context = await browser.newContext({ viewport: size, colorScheme: theme });
+  const page = await context.newPage();
+  page.setDefaultTimeout(30000);
+  const opened = new OpenPage(context, page, link, new URL(link).origin);
+  await page.goto(link + fragment);
   await opened.settle();
   return opened;
 }

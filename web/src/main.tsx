@@ -1,26 +1,27 @@
 /*
- * Starts the page: reads the profile and draws it, or says why it cannot.
+ * Starts the page: reads the profile and draws it, or says why it cannot. Behind a page that
+ * `heapscope ui` serves is its server, which has the profiles.
  */
 import { render } from "preact";
 
 import { openProfile } from "./data/profile.ts";
-import { embeddedSource, servedSource } from "./data/source.ts";
+import { embeddedSource } from "./data/source.ts";
+import { LIVE } from "./live/view.ts";
 import { App } from "./shell/app.tsx";
 import { Failure } from "./shell/failure.tsx";
+import { Served } from "./shell/served.tsx";
 import { startTheme } from "./shell/theme.ts";
 import "./style/theme.css";
 import "./style/base.css";
 
-function sourceOfPage() {
-  const embedded = embeddedSource();
-  if (embedded) return embedded;
-  return location.protocol.startsWith("http") ? servedSource(0) : null;
-}
-
 async function start(root: HTMLElement): Promise<void> {
   startTheme();
+  const source = embeddedSource();
+  if (!source && location.protocol.startsWith("http")) {
+    render(<Served live={LIVE} />, root);
+    return;
+  }
   try {
-    const source = sourceOfPage();
     if (!source) throw new Error("there is no profile in this page");
     const profile = await openProfile(source);
     document.title = `${profile.title} - heapscope`;

@@ -130,6 +130,13 @@ static void put_settings(struct hs_json *json, const struct hs_ui_settings *sett
     hs_buf_deinit(&command);
 }
 
+/* Would a recording be made by `heapscope attach`? See begin(). */
+static bool is_for_attach(void)
+{
+    char socket_path[HS_CTL_PATH_MAX + 1] = "";
+    return !hs_endpoints_is_one_named() && hs_ask_is_daemon_there(socket_path) != 0;
+}
+
 void hs_ui_get_config(void *ctx, const struct hs_http_request *request,
                       struct hs_http_answer *answer)
 {
@@ -148,7 +155,7 @@ void hs_ui_get_config(void *ctx, const struct hs_http_request *request,
     }
     hs_json_init(&json, &out, 2);
     hs_json_open(&json, '{');
-    put_settings(&json, &settings, false, &config);
+    put_settings(&json, &settings, is_for_attach(), &config);
     hs_json_close(&json, '}');
     send_out(&out, answer);
 }

@@ -5,6 +5,7 @@
  * emptied when it was read, so that the text does not take memory beside the data.
  */
 import { FormatError } from "./columns.ts";
+import { ask } from "./server.ts";
 
 export interface DataSource {
   /* Whether heapscope's server is behind the page. */
@@ -51,15 +52,13 @@ export function embeddedSource(): DataSource | null {
   };
 }
 
-/* The documents that heapscope's server has for one file. */
-export function servedSource(file: number): DataSource {
+/* The documents that heapscope's server has for one file or several ("0", "0,2"). */
+export function servedSource(files: string): DataSource {
   return {
     isServed: true,
     async load<T>(name: string): Promise<T> {
-      const answer = await fetch(`api/profile?file=${file}&document=${encodeURIComponent(name)}`);
-      if (!answer.ok) {
-        throw new FormatError(`heapscope answers ${answer.status} for the document ${name}`);
-      }
+      const document = encodeURIComponent(name);
+      const answer = await ask(`api/profile?file=${files}&document=${document}`);
       return (await answer.json()) as T;
     },
   };

@@ -1,6 +1,7 @@
 /*
  * The whole page: header, navigation, the warnings that touch the current view, and the view.
  */
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
 import type { Profile } from "../data/profile.ts";
@@ -9,12 +10,12 @@ import { VIEWS, type View } from "../views.ts";
 import { Boundary } from "./failure.tsx";
 import { Footer } from "./footer.tsx";
 import { Header } from "./header.tsx";
-import { Navigation } from "./navigation.tsx";
+import { Navigation, type NavigationItem } from "./navigation.tsx";
 import "./shell.css";
 import { useSelection } from "./use_selection.ts";
 import { WarningBar } from "./warning_bar.tsx";
 
-function SkipLink({ to }: { to: { current: HTMLElement | null } }) {
+export function SkipLink({ to }: { to: { current: HTMLElement | null } }) {
   /* The fragment of the address is the page's state, so the link moves the focus itself. */
   const skip = (event: Event) => {
     event.preventDefault();
@@ -27,7 +28,14 @@ function SkipLink({ to }: { to: { current: HTMLElement | null } }) {
   );
 }
 
-export function App({ profile }: { profile: Profile }) {
+interface Props {
+  profile: Profile;
+  /* Of a page that is served: views that need no profile, and a bar below the header. */
+  more?: readonly NavigationItem[];
+  bar?: ComponentChildren;
+}
+
+export function App({ profile, more = [], bar }: Props) {
   const address = useAddress();
   const selection = useSelection(profile);
   const main = useRef<HTMLElement>(null);
@@ -44,7 +52,8 @@ export function App({ profile }: { profile: Profile }) {
     <>
       <SkipLink to={main} />
       <Header profile={profile} />
-      <Navigation views={views} current={view} />
+      {bar}
+      <Navigation views={[...views, ...more]} current={view} />
       <main ref={main} tabIndex={-1} aria-label={view.title} class={`shell-main view-${view.id}`}>
         <WarningBar profile={profile} selection={selection} figures={view.figures(selection)} />
         <Boundary key={view.id} what={`The view “${view.title}” failed`}>

@@ -5,14 +5,24 @@
 import { useEffect, useRef } from "preact/hooks";
 
 import { linkTo, navigate, useAddress } from "../state.ts";
-import type { View } from "../views.ts";
 
 /* A click without keys that ask for another window or a download. */
 export function isPlainClick(event: MouseEvent): boolean {
   return event.button === 0 && !(event.ctrlKey || event.metaKey || event.shiftKey || event.altKey);
 }
 
-export function Navigation({ views, current }: { views: readonly View[]; current: View }) {
+/* What a link needs of a view. */
+export interface NavigationItem {
+  id: string;
+  title: string;
+}
+
+interface Props {
+  views: readonly NavigationItem[];
+  current: NavigationItem | null;
+}
+
+export function Navigation({ views, current }: Props) {
   useAddress(); // the links keep what else the address says
   const list = useRef<HTMLUListElement>(null);
   useEffect(() => {
@@ -20,7 +30,10 @@ export function Navigation({ views, current }: { views: readonly View[]; current
       ?.querySelector("[aria-current]")
       ?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }, [current]);
-  const changesFor = (view: View) => ({ view: view === views[0] ? null : view.id });
+  const isAlone = views.length === 1;
+  const changesFor = (view: NavigationItem) => ({
+    view: view === views[0] && !isAlone ? null : view.id,
+  });
   return (
     <nav class="shell-navigation not-printed" aria-label="Views">
       <ul ref={list}>

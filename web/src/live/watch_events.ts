@@ -1,0 +1,79 @@
+/*
+ * Server-sent events of /api/watch: reading them from a stream of bytes.
+ *
+ * The page reads them with fetch() and not with EventSource, which hides the answer of a server
+ * that refuses, and connects again by itself when the stream is over.
+ */
+export interface WatchUpdate {
+  number: number;
+  time_ms: number;
+  interval_ms: number;
+  look_cpu_ms: number;
+  has_more: boolean;
+  process: {
+    pid: number;
+    name: string;
+    is_from_startup: boolean;
+    interval_bytes: number;
+    rss_bytes: number;
+    swap_bytes: number;
+    region_bytes: number;
+    lost_count: number;
+    live_bytes: number;
+    live_count: number;
+    alloc_bytes: number;
+    alloc_count: number;
+  };
+  heaps: readonly { name: string; is_carved: boolean; interval_bytes: number }[];
+  strings: readonly string[];
+  frames: Record<"id" | "function" | "module", readonly number[]>;
+  stacks: {
+    id: readonly number[];
+    heap: readonly number[];
+    frames: readonly (readonly number[])[];
+  };
+  rows: Record<
+    "stack" | "live_bytes" | "live_count" | "alloc_bytes" | "alloc_count",
+    readonly number[]
+  >;
+}
+
+export interface ServerEvent {
+  event: string;
+  data: string;
+}
+
+/* Takes whole events out of a text that grows; the rest is kept for the next call. */
+export class EventReader {
+  private rest = "";
+
+  take(text: string): ServerEvent[] {
+    const blocks = (this.rest + text).split("\n\n");
+    this.rest = blocks.pop() ?? "";
+    return blocks.map(parseEvent).filter((event) => event.data !== "");
+  }
+}
+
+function parseEvent(block: string): ServerEvent {
+  const result = { event: "message", data: "" };
+  for (const line of block.split("\n")) {
+    if (line.startsWith("event:")) result.event = line.slice(6).trim();
+    else if (line.startsWith("data:")) result.data += line.slice(5).trimStart();
+  }
+  return result;
+}
+
+/* Calls `take` for each event until the stream ends; rejects when the connection is lost. */
+export async function readEvents(
+  answer: Response,
+  take: (event: ServerEvent) => void,
+): Promise<void> {
+  const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
+  const events = new EventReader();
+  if (!reader) return;
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    for (const event of events.take(value)) take(event);
+  }
+}

@@ -1,0 +1,166 @@
+/*
+ * The top functions or stacks of a watched process, with what they grow by a second.
+ */
+import { useState } from "preact/hooks";
+
+import { bytes, count, cut, plural, share, signed } from "../format.ts";
+import { navigate, useParam } from "../state.ts";
+import { moveInColumn, SortHead } from "./grid_keys.tsx";
+import { FRAMES_SHOWN, topRows, type Kind, type TopSort } from "./top_rows.ts";
+import type { FunctionRow, Row, WatchState } from "./watch_state.ts";
+
+const SORTS: readonly { key: TopSort; title: string }[] = [
+  { key: "live", title: "Live" },
+  { key: "growth", title: "Growth a second" },
+  { key: "blocks", title: "Blocks" },
+  { key: "alloc", title: "Allocated" },
+];
+
+export function growthText(growth: number | null): string {
+  if (growth === null) return "…";
+  return Math.abs(growth) < 0.5 ? "0 B" : signed(growth, bytes);
+}
+
+function growthClass(growth: number | null): string {
+  if (growth === null || Math.abs(growth) < 0.5) return "number muted";
+  return growth > 0 ? "number live-grew" : "number live-shrank";
+}
+
+function Figures({ row, whole }: { row: Row; whole: number }) {
+  return (
+    <>
+      <td class="number">
+        {bytes(row.liveBytes)} <small class="muted">{share(row.liveBytes, whole)}</small>
+      </td>
+      <td class={growthClass(row.growth)}>{growthText(row.growth)}</td>
+      <td class="number">{count(row.liveCount)}</td>
+      <td class="number">{bytes(row.allocBytes)}</td>
+    </>
+  );
+}
+
+function FunctionCell({ state, row }: { state: WatchState; row: FunctionRow }) {
+  const name = state.text(row.id) || "[no name]";
+  const module = state.text(row.module).replace(/^.*\//, "");
+  return (
+    <th scope="row" title={cut(name, 2000)}>
+      <bdi class="name">{cut(name, 160)}</bdi>
+      {module && <bdi class="muted live-module"> {cut(module, 60)}</bdi>}
+    </th>
+  );
+}
+
+function Frames({ state, stack }: { state: WatchState; stack: number }) {
+  const frames = state.framesOf(stack);
+  return (
+    <ol class="live-frames">
+      {frames.slice(0, FRAMES_SHOWN).map((frame, i) => (
+        <li key={i}>
+          <bdi class="name">{cut(state.functionName(frame), 400)}</bdi>
+          <bdi class="muted"> {cut(state.moduleName(frame), 80)}</bdi>
+        </li>
+      ))}
+      {frames.length > FRAMES_SHOWN && (
+        <li class="muted">and {plural(frames.length - FRAMES_SHOWN, "outer frame")}</li>
+      )}
+    </ol>
+  );
+}
+
+interface StackCellProps {
+  state: WatchState;
+  stack: number;
+  isOpen: boolean;
+  onOpen: () => void;
+}
+
+function StackCell({ state, stack, isOpen, onOpen }: StackCellProps) {
+  const [first, ...others] = state.framesOf(stack).slice(0, 3);
+  const innermost = first === undefined ? "[no stack]" : state.functionName(first);
+  return (
+    <th scope="row">
+      <button type="button" class="live-expand" aria-expanded={isOpen} onClick={onOpen}>
+        <span aria-hidden="true">{isOpen ? "▾" : "▸"} </span>
+        <bdi class="name">{cut(innermost, 100)}</bdi>
+      </button>
+      {!isOpen && (
+        <bdi class="muted live-callers">
+          {others.map((frame) => ` ← ${cut(state.functionName(frame), 60)}`).join("")}
+        </bdi>
+      )}
+      <bdi class="muted live-heap"> {cut(state.heapOf(stack), 40)}</bdi>
+      {isOpen && <Frames state={state} stack={stack} />}
+    </th>
+  );
+}
+
+interface Props {
+  state: WatchState;
+  kind: Kind;
+  heap: number | null;
+  filter: string;
+}
+
+export function WatchTable({ state, kind, heap, filter }: Props) {
+  const [sortText, setSort] = useParam("live.top", "live");
+  const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
+  const sort = SORTS.find((each) => each.key === sortText)?.key ?? "live";
+  const { rows, leftOut } = topRows(state, { kind, heap, filter, sort });
+  const whole = state.update?.process.live_bytes ?? 0;
+  const toggle = (id: number) => {
+    const next = new Set(open);
+    if (!next.delete(id)) next.add(id);
+    setOpen(next);
+  };
+  return (
+    <div class="live-scroll" tabIndex={0} role="region" aria-label="Functions and stacks">
+      <table class="live-table live-top" onKeyDown={moveInColumn}>
+        <caption class="hidden-but-read">
+          {kind === "functions" ? "Functions" : "Stacks"} with the largest figures
+        </caption>
+        <thead>
+          <tr>
+            <th scope="col">{kind === "functions" ? "Function, with what it calls" : "Stack"}</th>
+            {SORTS.map(({ key, title }) => (
+              <SortHead
+                key={key}
+                title={title}
+                isNumber
+                order={key === sort ? "descending" : null}
+                onSort={() => setSort(key)}
+              />
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={row.id}>
+              {kind === "functions" ? (
+                <FunctionCell state={state} row={row as FunctionRow} />
+              ) : (
+                <StackCell
+                  state={state}
+                  stack={row.id}
+                  isOpen={open.has(row.id)}
+                  onOpen={() => toggle(row.id)}
+                />
+              )}
+              <Figures row={row} whole={whole} />
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {rows.length === 0 && (
+        <p>
+          {filter ? "No name contains this text." : "Nothing lives on the heap."}{" "}
+          {filter && (
+            <button type="button" onClick={() => navigate({ "live.search": null })}>
+              Show all
+            </button>
+          )}
+        </p>
+      )}
+      {leftOut > 0 && <p class="muted">{count(leftOut)} smaller ones are not listed.</p>}
+    </div>
+  );
+}
