@@ -63,7 +63,13 @@ static int open_pid(struct hs_top *top, uint32_t pid, bool is_plain)
     if (is_plain) {
         /* Says why it is not recorded, and what to do. */
         status = hs_recorded_find(pid, NULL, &place, &found);
-        return status == HS_EXIT_STATUS_DONE ? HS_EXIT_STATUS_FAILED : status;
+        if (status == HS_EXIT_STATUS_DONE) {
+            hs_message("process %u is recorded, but cannot be watched: is the process that records "
+                       "it of an older version?",
+                       pid);
+            status = HS_EXIT_STATUS_FAILED;
+        }
+        return status;
     }
     top->state.is_list = true;
     top->state.selected_key = pid;

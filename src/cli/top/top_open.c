@@ -23,7 +23,8 @@ int hs_top_open_pid(struct hs_top *top, uint32_t pid, struct hs_buf *ret_why)
             hs_buf_clear(ret_why);
             return 0;
         }
-        if (one == -EREMOTEIO) { /* it answered: its words say more than an error of another one */
+        /* Its words say more than an error of another one; an old one may not be meant at all. */
+        if (one == -EREMOTEIO || (ret_why->bytes == 0 && (one == -EPROTO || one == -ECONNRESET))) {
             hs_buf_clear(ret_why);
             hs_buf_str(ret_why, hs_buf_text(&why));
         }
