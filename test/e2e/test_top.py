@@ -62,7 +62,6 @@ class Terminal:
         self.folder = folder
         self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows), "-s", "t", "-c", str(folder),
                   "env PS1='$ ' sh")
-        self.wait_for(r"^\$")
 
     def tmux(self, *args):
         env = clean_env(TERM="xterm-256color", LC_ALL="C.UTF-8")
@@ -114,8 +113,11 @@ def terminal(tmp_path):
     folder = tmp_path / "terminal"
     folder.mkdir()
     it = Terminal(folder)
-    yield it
-    it.stop()
+    try:
+        it.wait_for(r"^\$")
+        yield it
+    finally:
+        it.stop()
 
 
 @pytest.fixture
