@@ -168,6 +168,7 @@ it("counts a stack once in which a search matches twice", () => {
   };
   expect(found("/load|parse/")).toEqual([2, 700]);
   expect(found("PARSE")).toEqual([1, 600]);
+  expect(found("/^load$/")).toEqual([1, 700]);
   expect(found("nobody")).toEqual([0, 0]);
   expect(found("")).toBeNull();
   expect(search(profile, left, values, "/(/")?.error).toMatch(/./);
@@ -273,4 +274,8 @@ it("saves stacks as folded text, the same in both orders", async () => {
   ]);
   expect(sorted(foldedOf(up, null))).toEqual(sorted(foldedOf(down, null)));
   expect(sorted(foldedOf(down, down.tree.roots[1]))).toHaveLength(4);
+  const filters = [parseFilter("pivot:load")!];
+  const pivot = new GraphModel({ ...down.spec, filters });
+  expect(sorted(foldedOf(pivot, null))).toEqual(["load 100", "load;parse 600"]);
+  expect(foldedOf(pivot, pivot.tree.callers[0])).toBe("main;load 700\n");
 });
