@@ -5,7 +5,9 @@ import os
 import subprocess
 
 import page_browser
+import page_large
 import page_rows
+import page_sample
 import pytest
 
 VIEWS = ["space", "objects", "alloc_space", "alloc_objects", "peak"]
@@ -103,3 +105,15 @@ def test_processes_that_share_samples(heapscope, traces, tmp_path):
     before, after = traces["small"], traces["forks"]
     cases = [("forks", [0, 1], None, [], [before, after], view) for view in VIEWS]
     expect_same(heapscope, tmp_path, [before, after], cases)
+
+
+def test_speed_with_many_stacks(tmp_path):
+    made = page_large.documents(100000)
+    after = made["rows-2"]
+    before = {**after, "live": page_sample.columns([size * (0.5 if i % 3 else 1.2) for i, size in enumerate(after["live"]["bytes"])])}
+    made["rows-0"] = before
+    made["profile"]["snapshots"][0]["rows"] = "rows-0"
+    data = "\n".join(page_sample.element(name, document) for name, document in made.items())
+    page = tmp_path / "page.html"
+    page.write_text(page_browser.template().replace("<!--heapscope-data-->", data), encoding="utf-8")
+    print(page_browser.try_page("diff_speed", page, page_browser.ROOT / "build" / "page-shots" / "large"))
