@@ -213,7 +213,7 @@ describe("words", () => {
 
 describe("the table", () => {
   const rows = [named("load", 0, 50), named("parse", 40, 10), named("init", 5, 5)].map(
-    (each, id): ChangeRow => ({ ...each, id, module: "a.so", frames: [] }),
+    (each, id): ChangeRow => ({ ...each, short: each.name, id, module: "a.so", frames: [] }),
   );
   const names = (...args: [string, string[], string]) =>
     chosenRows(rows, ...args).map((row) => row.name);

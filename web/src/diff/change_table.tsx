@@ -19,6 +19,8 @@ export interface ChangeRow {
   change: Change;
   /* The function; of a stack, the innermost one. */
   name: string;
+  /* Its name without template arguments and parameters. */
+  short: string;
   module: string;
   /* Of a stack: all functions, the innermost first. */
   frames: readonly string[];
@@ -191,7 +193,7 @@ function Row({
 }: Omit<Props, "rows"> & { row: ChangeRow; largest: number }) {
   const name = (
     <bdi class="name" title={cut(row.name, 2000)}>
-      {cut(row.name, 200)}
+      {cut(row.short, 160)}
     </bdi>
   );
   return (

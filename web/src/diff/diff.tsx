@@ -7,7 +7,13 @@ import { useMemo } from "preact/hooks";
 import { FilterBar } from "../controls/filter_bar.tsx";
 import { SelectionBar } from "../controls/selection_bar.tsx";
 import type { Measure } from "../data/measures.ts";
-import { functionName, functionOfNode, moduleName, snapshotTitle } from "../data/names.ts";
+import {
+  functionName,
+  functionOfNode,
+  moduleName,
+  shortName,
+  snapshotTitle,
+} from "../data/names.ts";
 import { ROOT, type Profile } from "../data/profile.ts";
 import { filtersOf } from "../data/select_filters.ts";
 import { unknownParts, type LoadedRows, type Selection } from "../data/selection.ts";
@@ -47,6 +53,7 @@ function functionRows(
       id,
       change,
       name: functionName(profile, index),
+      short: shortName(profile, index),
       module: moduleName(profile, index),
       frames: [],
     };
@@ -60,8 +67,9 @@ function stackRows(profile: Profile, comparison: Comparison): ChangeRow[] {
     for (let at = id; at !== ROOT; at = comparison.callerOf(at)) {
       frames.push(functionName(profile, functionOfNode(profile, at)));
     }
-    const module = moduleName(profile, functionOfNode(profile, id));
-    return { id, change, name: frames[0], module, frames };
+    const index = functionOfNode(profile, id);
+    const short = shortName(profile, index);
+    return { id, change, name: frames[0], short, module: moduleName(profile, index), frames };
   });
 }
 
@@ -109,13 +117,17 @@ function Body({ profile, selection, sides, loaded, views }: BodyProps) {
     if (table === "flame") return [];
     return table === "self" ? functions : functionRows(profile, comparison, "total");
   }, [table, comparison, functions]);
+  const named = useMemo(
+    () => functions.map(({ short, change }) => ({ name: short, change })),
+    [functions],
+  );
   const { measure } = selection;
   const linkOf = (name: string) => linkTo({ view: "flame", "flame.search": name });
   return (
     <>
       <SummaryCard
         whole={wholeChange(comparison)}
-        functions={functions}
+        functions={named}
         measure={measure}
         hasMargins={comparison.hasMargins}
         titles={[sideTitle(profile, sides.before), sideTitle(profile, sides.after)]}

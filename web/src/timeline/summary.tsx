@@ -19,6 +19,7 @@ interface Props {
   canDiff: boolean;
 }
 
+const ONE_SNAPSHOT = "There is one snapshot, so how the live memory went is not known.";
 const RECORD_MORE = "heapscope run --dump-every 1s";
 
 export function RangeSummary({ profile, picture, range, measure, pick, canDiff }: Props) {
@@ -26,8 +27,7 @@ export function RangeSummary({ profile, picture, range, measure, pick, canDiff }
   if (picture.snapshots.length === 1) {
     return (
       <p class="timeline-summary">
-        Only one snapshot: the live memory has no history. <code>{RECORD_MORE}</code> takes one each
-        second.
+        {ONE_SNAPSHOT} <code>{RECORD_MORE}</code> takes one each second.
       </p>
     );
   }
