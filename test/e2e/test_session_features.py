@@ -471,7 +471,7 @@ FEATURES = [
 
 
 # Options that are about the file, the messages or which processes are meant, and those without an effect.
-NO_FEATURES = {"--symbols", "--output", "--quiet", "--top", "--session", "--help", "--pid", "--all", "--min-memory", "--no-running",
+NO_FEATURES = {"--symbols", "--html", "--output", "--quiet", "--top", "--session", "--help", "--pid", "--all", "--min-memory", "--no-running",
                "--no-startup", "--allocator", "--shmem-size", "--block-client", "--no-block-client",
                "--block-client-timeout", "--all-heaps", "--disable-fork-teardown", "--no-annotations",
                "--print-config", "--config", "--dump-on-usr1", "--name"}
