@@ -89,10 +89,24 @@ def test_with_all_that_a_file_can_record(rich, name):
     page_browser.try_page(name, rich, SHOTS / "rich")
 
 
-def test_hostile_names_are_text(tmp_path):
+@pytest.mark.parametrize("name", ["hostile", "spelling"])
+def test_hostile_names_are_text(tmp_path, name):
     path = tmp_path / "hostile.html"
     path.write_text(page_hostile.page(page_browser.template()), encoding="utf-8")
-    page_browser.try_page("hostile", path, SHOTS / "hostile")
+    page_browser.try_page(name, path, SHOTS / "hostile")
+
+
+def test_hostile_names_of_a_program_are_text(heapscope, tmp_path):
+    """Functions, a thread, and the program's own file, recorded and written as any others."""
+    page_browser.template()
+    program, trace, path = tmp_path / "<svg onload=x>&.out", tmp_path / "x.pftrace", tmp_path / "x.html"
+    source = page_browser.ROOT / "test" / "e2e" / "hostile_names.c"
+    subprocess.run(["gcc", "-O1", "-fno-optimize-sibling-calls", "-o", program, source, "-lpthread"], check=True)
+    done = heapscope("run", "-q", "-o", trace, "--", program)
+    assert done.returncode == 0, done.stderr
+    done = heapscope("report", "--html", trace, "-o", path)
+    assert done.returncode == 0, done.stderr
+    page_browser.try_page("hostile", path, SHOTS / "hostile-program")
 
 
 def test_100_000_stacks_are_fluid(tmp_path):

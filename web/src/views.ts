@@ -91,8 +91,13 @@ export const VIEWS: readonly View[] = [
     component: Leaks,
     figures: () => ["leaks", "lifetimes", "stacks", "names"],
   },
-  /* It has all warnings itself. */
-  { id: "health", title: "Health", component: Health, figures: () => [] },
+  {
+    id: "health",
+    title: "Health",
+    component: Health,
+    /* It has all warnings itself, and no figure that one could make uncertain. */
+    figures: () => [],
+  },
   {
     id: "diff",
     title: "Difference",
