@@ -1,6 +1,7 @@
 /*
  * A page in which texts attack it (test/e2e/page_hostile.py, test/e2e/hostile_names.c): in each
- * view, with every button pressed and every row opened, names are text and no script of theirs runs.
+ * view, with every button pressed and every row opened, names are text, and no script of theirs
+ * runs.
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
