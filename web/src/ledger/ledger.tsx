@@ -9,6 +9,7 @@ import { partsOfReport } from "../data/report_parts.ts";
 import type { Selection } from "../data/selection.ts";
 import { Failure } from "../shell/failure.tsx";
 import { usePromise } from "../shell/use_promise.ts";
+import { useParam } from "../state.ts";
 import type { ViewProps } from "../views.ts";
 import { LedgerBar } from "./ledger_bar.tsx";
 import "./ledger.css";
@@ -53,8 +54,21 @@ async function loadShown(profile: Profile, selection: Selection): Promise<Shown[
   return shown;
 }
 
+/* The report may have the reading at which the most was resident, beside that of the snapshot. */
+function highestOf(report: Report | null, ledger: LedgerDocument | null): LedgerDocument | null {
+  const highest = report?.rss_peak_ledger ?? null;
+  const isOther = highest?.["read_to_seconds"] !== ledger?.["read_to_seconds"];
+  return ledger && isOther ? highest : null;
+}
+
 function OneLedger({ profile, shown }: { profile: Profile; shown: Shown }) {
-  const { title, ledger, report } = shown;
+  const { title, report } = shown;
+  const [at, setAt] = useParam("ledger.at", "snapshot");
+  const highest = highestOf(report, shown.ledger);
+  const isHighest = at === "highest" && highest !== null;
+  const ledger = isHighest ? highest : shown.ledger;
+  /* The paragraph of the report is about the moment at which the most was resident. */
+  const words = highest === null || isHighest ? (report?.resident_answer ?? null) : null;
   const pinned = report ? partsOfReport(report).pinned_pages : undefined;
   return (
     <div class="ledger-view">
@@ -63,8 +77,18 @@ function OneLedger({ profile, shown }: { profile: Profile; shown: Shown }) {
           <bdi>{title}</bdi>
         </h2>
       )}
+      {highest && (
+        <div class="ledger-moments not-printed" role="group" aria-label="Moment">
+          <button type="button" aria-pressed={!isHighest} onClick={() => setAt("snapshot")}>
+            At the snapshot
+          </button>
+          <button type="button" aria-pressed={isHighest} onClick={() => setAt("highest")}>
+            When most was resident
+          </button>
+        </div>
+      )}
       {ledger ? (
-        <LedgerBar ledger={ledger} words={report?.resident_answer ?? null} />
+        <LedgerBar ledger={ledger} words={words} />
       ) : (
         <p>What the resident memory consisted of was not recorded at this moment.</p>
       )}
