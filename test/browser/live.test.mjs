@@ -174,7 +174,7 @@ test("start, watch it grow, snapshot, open, stop, save", async () => {
 
   await page.click("button:text-is('Snapshot')");
   await page.waitForSelector(".live-actions .live-saved");
-  assert.match(await page.textContent(".live-actions"), /snapshot\.pftrace/);
+  assert.match(await page.textContent(".live-actions"), /snapshot-1\.pftrace/);
   await page.click("button:has-text('Open this moment')");
   await page.waitForSelector(".shell-files");
   await opened.settle();
@@ -305,7 +305,7 @@ test("the end of the program, and of the server, is said with what to do", async
   await page.waitForSelector(".shell-failure");
   assert.match(
     await page.textContent(".shell-failure"),
-    /“heapscope ui” does not answer\..*start it again/s,
+    /“heapscope ui” does not answer\..*start “heapscope ui” again/s,
   );
   await opened.shot("live-lost");
   await opened.close();

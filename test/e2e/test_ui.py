@@ -381,7 +381,9 @@ def test_config(ui, heapscope, tmp_path):
     query = "pid=4711&name=redis*&interval=8K&dump-every=10s&duration=1m&heaps=pool*&max-memory=64M&blocks=true&dump-at-max=true"
     got = json.loads(ui.ask(f"/api/config?{query}").text)
     assert "# not in a TraceConfig: the list of live blocks (--blocks)" in got["config"]
-    assert got["command"].startswith("heapscope start --pid=4711 --'name=redis*' --interval=8K ")
+    # No daemon runs: attach would record, if it has all of the options.
+    assert got["command"].startswith("heapscope attach 4711 --'name=redis*' --interval=8K ")
+    assert json.loads(ui.ask("/api/config?pid=1&session=a").text)["command"] == "heapscope start --pid=1 --session=a"
     file = tmp_path / "config"
     file.write_text(got["config"])
     # `record` reads it, and prints what it understood.

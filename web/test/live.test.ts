@@ -1,10 +1,13 @@
+/*
+ * What the live page computes: messages, settings, lists, and the figures of a watched process.
+ */
 import { describe, expect, it } from "vitest";
 
 import { errorOf, sentence } from "../src/data/server.ts";
 import { fileKey } from "../src/data/served_files.ts";
 import { recordingOf, recordingsOf, type Sessions } from "../src/live/answers.ts";
-import { sizeTick, timeTick } from "../src/live/axis.ts";
-import { matches, reasonOf, shownProcesses } from "../src/live/process_rows.ts";
+import { sizeTick, timeTick } from "../src/live/ticks.ts";
+import { matches, reasonOf, shownProcesses } from "../src/live/machine_rows.ts";
 import { Series } from "../src/live/series.ts";
 import { queryOf, settingsOf } from "../src/live/settings.ts";
 import { topRows } from "../src/live/top_rows.ts";
@@ -242,6 +245,13 @@ describe("a watched process", () => {
 });
 
 it("ticks are short", () => {
-  expect([8, 90, 3725].map(timeTick)).toEqual(["8 s", "1:30", "1:02:05"]);
+  expect([0.5, 8, 90, 81.5, 119.96, 3725].map(timeTick)).toEqual([
+    "0.5 s",
+    "8 s",
+    "1:30",
+    "1:21.5",
+    "2:00",
+    "1:02:05",
+  ]);
   expect([0, 1024, 48 * 1024 * 1024].map(sizeTick)).toEqual(["0 B", "1 KiB", "48 MiB"]);
 });

@@ -43,6 +43,16 @@ static bool is_for_daemons(const char *option)
     return false;
 }
 
+bool hs_ui_attach_has_all(const struct hs_ui_settings *settings)
+{
+    for (size_t i = 0; i < settings->count; i++) {
+        if (is_for_daemons(settings->options[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* `line` has room for all of them. Returns the exit status. */
 static int make_line(const struct hs_ui_settings *settings, char *output, char **line)
 {

@@ -131,10 +131,11 @@ static void put_settings(struct hs_json *json, const struct hs_ui_settings *sett
 }
 
 /* Would a recording be made by `heapscope attach`? See begin(). */
-static bool is_for_attach(void)
+static bool is_for_attach(const struct hs_ui_settings *settings)
 {
     char socket_path[HS_CTL_PATH_MAX + 1] = "";
-    return !hs_endpoints_is_one_named() && hs_ask_is_daemon_there(socket_path) != 0;
+    return hs_ui_attach_has_all(settings) && !hs_endpoints_is_one_named() &&
+           hs_ask_is_daemon_there(socket_path) != 0;
 }
 
 void hs_ui_get_config(void *ctx, const struct hs_http_request *request,
@@ -155,7 +156,7 @@ void hs_ui_get_config(void *ctx, const struct hs_http_request *request,
     }
     hs_json_init(&json, &out, 2);
     hs_json_open(&json, '{');
-    put_settings(&json, &settings, is_for_attach(), &config);
+    put_settings(&json, &settings, is_for_attach(&settings), &config);
     hs_json_close(&json, '}');
     send_out(&out, answer);
 }

@@ -11,6 +11,8 @@ export interface ServedFile {
   name: string;
   path: string;
   is_given: boolean;
+  /* A snapshot for looking, which the server deletes after a while. */
+  is_moment?: boolean;
   is_complete: boolean;
   bytes?: number;
   modified_unix_ms?: number;
@@ -58,8 +60,8 @@ export function errorOf(status: number, text: string): ServerError {
 
 export function noAnswer(): ServerError {
   const next =
-    "If “heapscope ui” has ended, start it again, and open the address that it prints: each start " +
-    "has an address of its own. Recordings go on meanwhile.";
+    "If it has ended, start “heapscope ui” again, and open the address that it prints: each " +
+    "start has an address of its own. Recordings go on meanwhile.";
   return new ServerError(0, "“heapscope ui” does not answer.", next);
 }
 

@@ -6,7 +6,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 
 import { colourOf, onThemeChange } from "../shell/theme.ts";
-import { sizeTick, timeTick } from "./axis.ts";
+import { sizeTick, timeTick } from "./ticks.ts";
 import type { Series } from "./series.ts";
 
 const HEIGHT = 190;

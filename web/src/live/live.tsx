@@ -5,7 +5,7 @@
 import { navigate, useAddress } from "../state.ts";
 import { Internals } from "./internals.tsx";
 import "./live.css";
-import { ProcessList } from "./process_list.tsx";
+import { ProcessList } from "./machine_list.tsx";
 import { RecordForm } from "./record_form.tsx";
 import { Recordings } from "./recordings.tsx";
 import { useSessions } from "./use_sessions.ts";

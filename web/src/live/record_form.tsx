@@ -11,7 +11,7 @@ import { usePromise } from "../shell/use_promise.ts";
 import { navigate } from "../state.ts";
 import type { MachineProcess, MachineProcesses, Sessions, Started } from "./answers.ts";
 import { ConfigText } from "./config_text.tsx";
-import { reasonOf } from "./process_rows.ts";
+import { reasonOf } from "./machine_rows.ts";
 import {
   changedCount,
   fieldsOf,
@@ -98,11 +98,12 @@ function GroupBox({ group, fields, values, onChange }: GroupProps) {
 
 interface NamesProps {
   target: Target;
+  hasDaemon: boolean;
   onChange: (target: Target) => void;
 }
 
-/* For processes by name: those that run, and those that start later. */
-function Names({ target, onChange }: NamesProps) {
+/* For processes by name. */
+function Names({ target, hasDaemon, onChange }: NamesProps) {
   return (
     <fieldset class="live-group">
       <legend>Which processes</legend>
@@ -120,19 +121,22 @@ function Names({ target, onChange }: NamesProps) {
           onInput={(event) => onChange({ ...target, name: event.currentTarget.value })}
         />
         <p id="live-names-hint" class="muted">
-          Processes of this name that run, and those that start later. “*” is any text.
+          Processes of this name that run
+          {hasDaemon ? ", and those that start later" : " now"}. “*” is any text.
         </p>
       </div>
-      <div class="live-field">
-        <label>
-          <input
-            type="checkbox"
-            checked={target.isAll}
-            onChange={(event) => onChange({ ...target, isAll: event.currentTarget.checked })}
-          />{" "}
-          All that have loaded heapscope’s library
-        </label>
-      </div>
+      {hasDaemon && (
+        <div class="live-field">
+          <label>
+            <input
+              type="checkbox"
+              checked={target.isAll}
+              onChange={(event) => onChange({ ...target, isAll: event.currentTarget.checked })}
+            />{" "}
+            All that have loaded heapscope’s library
+          </label>
+        </div>
+      )}
     </fieldset>
   );
 }
@@ -208,12 +212,13 @@ export function RecordForm({ pid }: { pid: number | null }) {
       {known?.eligible === false && start.error === null && <Trouble error={refusal(known)} />}
       {pid === null && !hasDaemon && (
         <p class="live-note">
-          Processes are recorded by name through the daemon. Start “heapscoped” in a terminal first.
+          No daemon runs. To record processes that start later, too, start “heapscoped” in a
+          terminal first.
         </p>
       )}
       <div class="live-form-grid">
         <div class="live-groups">
-          {pid === null && <Names target={target} onChange={setTarget} />}
+          {pid === null && <Names target={target} hasDaemon={hasDaemon} onChange={setTarget} />}
           {GROUPS.map((group) => {
             const fields = fieldsOf(group, target, hasDaemon);
             return (

@@ -98,14 +98,15 @@ function Collector({ sessions }: { sessions: Sessions }) {
   return (
     <p class="muted">
       No daemon runs, so each recording that starts here is a “heapscope attach” of its own. To
-      record processes by name, too, start “heapscoped” in a terminal.
+      record processes that start later, too, start “heapscoped” in a terminal.
     </p>
   );
 }
 
 function Files({ views }: { views: readonly string[] }) {
   const { files } = useFiles();
-  const written = files?.files.filter((file) => !file.is_given && file.is_complete) ?? [];
+  const written =
+    files?.files.filter((file) => !file.is_given && !file.is_moment && file.is_complete) ?? [];
   if (!files || written.length === 0) return null;
   return (
     <section class="live-files" aria-label="Files that were recorded here">

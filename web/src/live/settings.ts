@@ -1,6 +1,6 @@
 /*
- * The settings of a recording: those of heapscope-start(1), in groups, with words for a reader who
- * does not know them. The server checks the values: /api/config.
+ * The settings of a recording: those of heapscope-start(1), in groups, each explained for a reader
+ * who does not know it. The server checks the values: /api/config.
  */
 export type Values = Readonly<Record<string, string | boolean>>;
 

@@ -57,13 +57,18 @@ function Figures({ state, update, resident }: FiguresProps) {
   );
 }
 
+/* What watching costs. */
+function look({ interval_ms, look_cpu_ms }: WatchUpdate): string {
+  return `a look each ${duration(interval_ms / 1000)} takes ${duration(look_cpu_ms / 1000)}`;
+}
+
 function facts(update: WatchUpdate): string {
   const { process } = update;
   const since = process.is_from_startup ? "since its start" : "since the recording began";
   const parts = [
     `${since}, ${duration(update.time_ms / 1000)} ago`,
     process.interval_bytes === 1 ? "every allocation" : `interval ${bytes(process.interval_bytes)}`,
-    `a look each ${duration(update.interval_ms / 1000)} takes ${duration(update.look_cpu_ms / 1000)}`,
+    look(update),
   ];
   return parts.join(" · ");
 }

@@ -12,8 +12,9 @@ import { fileAddress, SavedFile } from "./saved_file.tsx";
 import { useAction } from "./use_action.ts";
 import type { WatchLink } from "./watch_link.ts";
 
-async function takeSnapshot(pid: number): Promise<ServedFile> {
-  const { path } = await postJson<Written>("api/snapshot", { pid });
+/* A moment is for looking: the server keeps the last few, and deletes them when it ends. */
+async function takeSnapshot(pid: number, isMoment: boolean): Promise<ServedFile> {
+  const { path } = await postJson<Written>("api/snapshot", { pid, moment: isMoment });
   const file = await findFile(path);
   if (!file) throw new Error(`The snapshot ${path} is not in the list of files`);
   return file;
@@ -27,8 +28,8 @@ interface Props {
 
 export function WatchActions({ link, pid, views }: Props) {
   const [saved, setSaved] = useState<ServedFile | null>(null);
-  const open = useAction(async () => navigate(fileAddress(await takeSnapshot(pid), views)));
-  const save = useAction(async () => setSaved(await takeSnapshot(pid)));
+  const open = useAction(async () => navigate(fileAddress(await takeSnapshot(pid, true), views)));
+  const save = useAction(async () => setSaved(await takeSnapshot(pid, false)));
   const { kind } = link.status;
   const isPaused = kind === "paused";
   const canAsk = kind !== "ended" && !open.isRunning && !save.isRunning;

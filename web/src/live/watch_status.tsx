@@ -8,12 +8,12 @@ import { findFile } from "../data/served_files.ts";
 import { getJson, sentence, ServerError, type ServedFile } from "../data/server.ts";
 import { cut, plural } from "../format.ts";
 import { Trouble } from "../shell/trouble.tsx";
-import { usePromise } from "../shell/use_promise.ts";
 import { navigate } from "../state.ts";
 import { recordingOf, type MachineProcesses, type Recording, type Sessions } from "./answers.ts";
 import { stopRecording } from "./recordings.tsx";
 import { SavedFile } from "./saved_file.tsx";
 import { useAction } from "./use_action.ts";
+import { usePoll } from "./use_poll.ts";
 import type { LinkStatus, WatchLink } from "./watch_link.ts";
 
 function Words({ status }: { status: LinkStatus }) {
@@ -77,7 +77,8 @@ function Session({ link, pid, views }: Props) {
       </p>
     );
   }
-  if (!recording) return null;
+  const isOver = link.status.kind === "ended" && !stop.isRunning && stop.error === null;
+  if (!recording || isOver) return null;
   return (
     <>
       <p class="live-session">
@@ -106,27 +107,26 @@ function Lost({ status, link }: { status: LinkStatus; link: WatchLink }) {
   );
 }
 
-/* What has become of a process whose watch is over; null while it is found out. */
-function useAftermath(pid: number): string | null {
-  const { value } = usePromise(async () => {
-    const [{ processes, left_out_count }, list] = await Promise.all([
-      getJson<MachineProcesses>("api/processes"),
-      getJson<Sessions>("api/sessions"),
-    ]);
-    if (recordingOf(list, pid)) return "It is still recorded, and can be watched again.";
-    if (processes.some((process) => process.pid === pid)) {
-      return (
-        "The process runs, and is recorded no more: its recording was stopped, or what made it " +
-        "has failed. To go on, begin a new recording."
-      );
-    }
-    return left_out_count === 0 ? "The process runs no more." : "";
-  }, [pid]);
-  return value;
+const AFTERMATH_PAUSE_MS = 2000;
+
+async function findAftermath(pid: number): Promise<string> {
+  const [{ processes, left_out_count }, list] = await Promise.all([
+    getJson<MachineProcesses>("api/processes"),
+    getJson<Sessions>("api/sessions"),
+  ]);
+  if (recordingOf(list, pid)) return "It is still recorded, and can be watched again.";
+  if (processes.some((process) => process.pid === pid)) {
+    return (
+      "The process runs, and is recorded no more: its recording was stopped, or what made it " +
+      "has failed. To go on, begin a new recording."
+    );
+  }
+  return left_out_count === 0 ? "The process runs no more." : "";
 }
 
 function Ended({ link, pid }: { link: WatchLink; pid: number }) {
-  const words = useAftermath(pid);
+  /* Again and again: the server's lists may be those of a few seconds ago. */
+  const { value: words } = usePoll(() => findAftermath(pid), AFTERMATH_PAUSE_MS);
   return (
     <p class="live-ended">
       {words && <span role="status">{words}</span>}

@@ -15,7 +15,7 @@ import {
   type Sessions,
 } from "./answers.ts";
 import { moveInColumn, SortHead } from "./grid_keys.tsx";
-import { memoryOf, reasonOf, shownProcesses, type SortKey } from "./process_rows.ts";
+import { memoryOf, reasonOf, shownProcesses, type SortKey } from "./machine_rows.ts";
 import { useLiveTotals, type LiveTotals } from "./use_live_totals.ts";
 import { usePoll } from "./use_poll.ts";
 
@@ -38,6 +38,13 @@ function Verdict({ process, session }: { process: MachineProcess; session: strin
     );
   }
   if (process.eligible !== false) return null;
+  if (process.is_recorded) {
+    return (
+      <p class="live-verdict">
+        <bdi>{reasonOf(process)}</bdi>
+      </p>
+    );
+  }
   return (
     <p class="live-verdict muted">
       Cannot be recorded. <bdi>{reasonOf(process)}</bdi> <bdi>{sentence(process.remedy ?? "")}</bdi>

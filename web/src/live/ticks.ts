@@ -7,7 +7,10 @@ import { bytes } from "../format.ts";
 export function timeTick(seconds: number): string {
   if (seconds < 60) return `${Math.round(seconds * 10) / 10} s`;
   const two = (value: number) => String(Math.floor(value)).padStart(2, "0");
-  const [minutes, rest] = [Math.floor(seconds / 60), two(seconds % 60)];
+  const tenths = Math.round(seconds * 10);
+  const fraction = tenths % 10 === 0 ? "" : `.${tenths % 10}`;
+  const minutes = Math.floor(tenths / 600);
+  const rest = two((tenths % 600) / 10) + fraction;
   return minutes < 60
     ? `${minutes}:${rest}`
     : `${Math.floor(minutes / 60)}:${two(minutes % 60)}:${rest}`;
