@@ -151,7 +151,7 @@ function Table({ shown, sessions, totals }: TableProps) {
             {head("name", "Process")}
             {head("memory", "Resident")}
             <th scope="col" class="number">
-              Live on the heap
+              Live<span class="live-wide"> on the heap</span>
             </th>
           </tr>
         </thead>
