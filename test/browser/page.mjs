@@ -105,6 +105,12 @@ export class OpenPage {
   }
 }
 
+/* A tab in which nothing is open yet. */
+export async function newPage({ size = DESKTOP, theme = "light" } = {}) {
+  const context = await browser.newContext({ viewport: size, colorScheme: theme });
+  return context.newPage();
+}
+
 export async function openPage({ size = DESKTOP, theme = "light", fragment = "", file } = {}) {
   const context = await browser.newContext({ viewport: size, colorScheme: theme });
   const page = await context.newPage();

@@ -312,6 +312,8 @@ def test_bubblewrap(start, attach, report, sandbox, boxed, space, what, build_id
 @pytest.mark.parametrize("space", [[], ["--unshare-pid"]], ids=["pids of the host", "pids of its own"])
 def test_run_bubblewrap(run, report, dist, sandbox, boxed, space):
     """Under `run`: bwrap itself is recorded, and the program in it, which has the client from its root."""
+    if " " in str(dist):
+        pytest.skip("heapscope lies under a path with a blank: the link to its library in /tmp is not in another root")
     root, path = boxed("sha1")
     client = dist / "lib" / "libheapscope_preload.so"
     command = sandbox(root, "--ro-bind", client, client, *space)
