@@ -121,13 +121,16 @@ void hs_target_process_name_snapshot(const struct hs_target_process *process,
 
 /* Has the process executed another program? An attached process does not announce that, others only
  * if the new program loads our library; and the kernel tells only tracers. A new program has its
- * stack elsewhere, unless addresses are not randomized. */
-static void look_for_exec(struct hs_target_process *process)
+ * stack elsewhere, unless addresses are not randomized. False: it is just executing one, which has
+ * its name before it has a stack. */
+static bool look_for_exec(struct hs_target_process *process)
 {
     struct hs_proc_stat stat;
-    if (process->pid <= 0 || hs_proc_read_stat(process->pid, &stat) < 0 || stat.is_exiting ||
-        stat.stack_start_va == 0) {
-        return;
+    if (process->pid <= 0 || hs_proc_read_stat(process->pid, &stat) < 0 || stat.is_exiting) {
+        return true;
+    }
+    if (stat.stack_start_va == 0) {
+        return process->stack_start_va == 0; /* without permission, it is never known */
     }
     if (process->stack_start_va == 0) {
         process->stack_start_va = stat.stack_start_va;
@@ -136,6 +139,7 @@ static void look_for_exec(struct hs_target_process *process)
     bool is_late = (process->hello_flags & HS_HELLO_LATE) != 0;
     process->has_executed = is_other && is_late;
     process->has_silent_program = is_other && !is_late;
+    return true;
 }
 
 /* The process may execute another program between two reads of /proc: what was read before a look
@@ -146,8 +150,8 @@ static void look_for_names_and_exec(struct hs_target_process *process, bool is_f
     if (process->pid > 0 && is_forked) {
         read_names(process->pid, &names);
     }
-    look_for_exec(process);
-    if (process->has_executed || process->has_silent_program) {
+    bool is_known = look_for_exec(process);
+    if (!is_known || process->has_executed || process->has_silent_program) {
         free(names.cmdline);
     } else {
         replace_names(process, &names);

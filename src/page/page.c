@@ -182,7 +182,7 @@ struct hs_page *hs_page_free(struct hs_page *page)
     if (!page) {
         return NULL;
     }
-    for (uint32_t i = 0; i < page->source_count; i++) {
+    for (uint32_t i = 0; page->sources && i < page->source_count; i++) {
         struct hs_page_source *source = &page->sources[i];
         hs_selection_deinit(&source->selection);
         hs_page_branch_deinit(&source->branch);

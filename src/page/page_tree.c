@@ -138,6 +138,7 @@ static int add_report(struct adder *adder)
         }
     }
     hs_agg_deinit(&agg);
+    adder->agg = NULL;
     return err;
 }
 

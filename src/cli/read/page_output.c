@@ -73,12 +73,15 @@ int hs_page_output_run(const struct hs_page_output *it)
         return HS_EXIT_STATUS_FAILED;
     }
     struct loaded *loaded = calloc(it->count + 1, sizeof(*loaded));
-    int status = loaded ? 0 : hs_output_end(it->output, -ENOMEM);
+    if (!loaded) {
+        return hs_output_end(it->output, -ENOMEM);
+    }
+    int status = 0;
     for (size_t i = 0; i < it->count && status == 0; i++) {
         status = load(it, it->paths[i], &loaded[i]);
     }
     status = status ? status : write_page(it, loaded);
-    for (size_t i = 0; loaded && i < it->count; i++) {
+    for (size_t i = 0; i < it->count; i++) {
         hs_profile_free(loaded[i].profile);
     }
     free(loaded);
