@@ -186,6 +186,9 @@ def test_parts(page, heapscope, recorded, by, view):
                 name = strings[it.column("types", "name")[type_]] if type_ is not None else ""
             sums[name] += count if is_count else size
     done = heapscope("report", "--json", "--by", by, "--view", view, recorded)
+    if by == "type" and "no types of blocks were recorded" in done.stderr:  # the program ended before they were read
+        assert done.returncode == 1 and set(sums) <= {"", "(not read)"}
+        return
     assert done.returncode == 0, done.stderr
     said = collections.Counter()
     for part in json.loads(done.stdout)["parts"]:
