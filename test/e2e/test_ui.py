@@ -14,7 +14,7 @@ import time
 
 import browser
 import pytest
-from ui_server import Ui, read_all
+from ui_server import Ui, read_all, record_strings
 from waiting import child_pids, let_time_pass, state_of, wait_until
 
 JSON = {"Content-Type": "application/json"}
@@ -24,10 +24,7 @@ GROWING = "import sys, time\nkept = []\nwhile True:\n    kept.append(bytearray(1
 
 @pytest.fixture(scope="module")
 def trace(heapscope, tmp_path_factory):
-    file = tmp_path_factory.mktemp("ui") / "app.pftrace"
-    done = heapscope("run", "-q", "-o", file, "--", "/usr/bin/python3", "-c", "x = [str(i) for i in range(100000)]")
-    assert done.returncode == 0, done.stderr
-    return file
+    return record_strings(heapscope, tmp_path_factory.mktemp("ui") / "app.pftrace")
 
 
 @pytest.fixture

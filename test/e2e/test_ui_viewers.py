@@ -10,17 +10,14 @@ import subprocess
 
 import browser
 import pytest
-from ui_server import Ui
+from ui_server import Ui, record_strings
 
 PERFETTO = "https://ui.perfetto.dev"
 
 
 @pytest.fixture(scope="module")
 def trace(heapscope, tmp_path_factory):
-    file = tmp_path_factory.mktemp("ui") / "some name&.pftrace"
-    done = heapscope("run", "-q", "-o", file, "--", "/usr/bin/python3", "-c", "x = [str(i) for i in range(100000)]")
-    assert done.returncode == 0, done.stderr
-    return file
+    return record_strings(heapscope, tmp_path_factory.mktemp("ui") / "some name&.pftrace")
 
 
 @pytest.fixture

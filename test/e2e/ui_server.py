@@ -21,6 +21,13 @@ class Answer:
         return self.body.decode()
 
 
+def record_strings(heapscope, file):
+    """Records a program with 100,000 strings into a file, and returns the file."""
+    done = heapscope("run", "-q", "-o", file, "--", "/usr/bin/python3", "-c", "x = [str(i) for i in range(100000)]")
+    assert done.returncode == 0, done.stderr
+    return file
+
+
 class Ui:
     """A running `heapscope ui ARGS`."""
 

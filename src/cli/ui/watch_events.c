@@ -113,17 +113,27 @@ static void collect_frames(struct hs_watch_events *events, const struct hs_watch
     }
 }
 
+static void write_list(struct hs_json *json, const uint32_t *ids, size_t count)
+{
+    hs_json_open(json, '[');
+    for (size_t i = 0; i < count; i++) {
+        hs_json_uint(json, ids[i]);
+    }
+    hs_json_close(json, ']');
+}
+
+static void write_ids(struct hs_json *json, const char *key, const uint32_t *ids, size_t count)
+{
+    hs_json_key(json, key);
+    write_list(json, ids, count);
+}
+
 static void write_frames(struct hs_watch_events *events, const struct hs_snapshot *snap,
                          const struct ids *frames, struct hs_json *json)
 {
     hs_json_key(json, "frames");
     hs_json_open(json, '{');
-    hs_json_key(json, "id");
-    hs_json_open(json, '[');
-    for (size_t i = 0; i < frames->count; i++) {
-        hs_json_uint(json, frames->items[i]);
-    }
-    hs_json_close(json, ']');
+    write_ids(json, "id", frames->items, frames->count);
     hs_json_key(json, "function");
     hs_json_open(json, '[');
     for (size_t i = 0; i < frames->count; i++) {
@@ -146,12 +156,7 @@ static void write_stacks(const struct hs_snapshot *snap, const struct ids *stack
 {
     hs_json_key(json, "stacks");
     hs_json_open(json, '{');
-    hs_json_key(json, "id");
-    hs_json_open(json, '[');
-    for (size_t i = 0; i < stacks->count; i++) {
-        hs_json_uint(json, stacks->items[i]);
-    }
-    hs_json_close(json, ']');
+    write_ids(json, "id", stacks->items, stacks->count);
     hs_json_key(json, "heap");
     hs_json_open(json, '[');
     for (size_t i = 0; i < stacks->count; i++) {
@@ -162,11 +167,7 @@ static void write_stacks(const struct hs_snapshot *snap, const struct ids *stack
     hs_json_open(json, '[');
     for (size_t i = 0; i < stacks->count; i++) {
         const struct hs_snap_stack *stack = &snap->stacks[stacks->items[i]];
-        hs_json_open(json, '[');
-        for (uint16_t j = 0; j < stack->frame_count; j++) {
-            hs_json_uint(json, stack->frame_ids[j]);
-        }
-        hs_json_close(json, ']');
+        write_list(json, stack->frame_ids, stack->frame_count);
     }
     hs_json_close(json, ']');
     hs_json_close(json, '}');
@@ -193,12 +194,7 @@ static void write_rows(const struct hs_watch_state *state, struct hs_json *json)
                                                  "alloc_count" };
     hs_json_key(json, "rows");
     hs_json_open(json, '{');
-    hs_json_key(json, "stack");
-    hs_json_open(json, '[');
-    for (size_t i = 0; i < state->changed_count; i++) {
-        hs_json_uint(json, state->changed[i]);
-    }
-    hs_json_close(json, ']');
+    write_ids(json, "stack", state->changed, state->changed_count);
     for (int column = 0; column < COLUMN_N; column++) {
         hs_json_key(json, names[column]);
         hs_json_open(json, '[');

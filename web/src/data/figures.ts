@@ -58,7 +58,8 @@ export function figureAt(figures: Figures, i: number): Figure {
   };
 }
 
-function columnsOf(figures: Figures): Float64Array[] {
+/* The columns that add up: all but the weight. */
+export function columnsOf(figures: Figures): Float64Array[] {
   const { value, sampled, variance, peak } = figures;
   return [value, sampled, variance, ...(peak ? [peak.excess, peak.lean, peak.common] : [])];
 }

@@ -6,6 +6,7 @@ import { useMemo } from "preact/hooks";
 
 import { DownloadMenu } from "../controls/download_menu.tsx";
 import { SearchBox } from "../controls/search_box.tsx";
+import { ShowMore } from "../controls/show_more.tsx";
 import type { Measure } from "../data/measures.ts";
 import { fileName, saveCsv, saveJson } from "../download.ts";
 import { cut, plural } from "../format.ts";
@@ -249,16 +250,11 @@ export function ChangeTable(props: Props) {
           </table>
         </div>
       )}
-      {shown.length > limit && (
-        <p>
-          <button type="button" onClick={() => setMost(String(limit + 5 * PAGE), "replace")}>
-            Show more
-          </button>{" "}
-          <span class="muted">
-            {limit} of {plural(shown.length, "row")}
-          </span>
-        </p>
-      )}
+      <ShowMore
+        shown={limit}
+        all={shown.length}
+        onMore={() => setMost(String(limit + 5 * PAGE), "replace")}
+      />
     </>
   );
 }

@@ -6,7 +6,15 @@
  * Functions and stacks of both sides are the same if their functions have equal keys (the column
  * `same`, see docs/PAGE.md).
  */
-import { familiesOf, figureAt, figuresBy, isLossy, type Figures } from "../data/figures.ts";
+import {
+  columnsOf,
+  familiesOf,
+  figureAt,
+  figuresBy,
+  isLossy,
+  newFigures,
+  type Figures,
+} from "../data/figures.ts";
 import { changeOf, countWeight, type Change, type Figure } from "../data/margin.ts";
 import { functionOfNode } from "../data/names.ts";
 import { FunctionClass, ROOT, type Profile } from "../data/profile.ts";
@@ -93,13 +101,6 @@ function weightOfSide(profile: Profile, loaded: readonly LoadedRows[], side: Sel
   return weight * Math.max(1, ...familiesOf(profile, loaded).map((family) => family.descent));
 }
 
-const columnsOf = ({ value, sampled, variance, peak }: Figures) => [
-  value,
-  sampled,
-  variance,
-  ...(peak ? [peak.excess, peak.lean, peak.common] : []),
-];
-
 function copyOf(figures: Figures): Figures {
   const { value, sampled, variance, weight, peak } = figures;
   return {
@@ -113,12 +114,6 @@ function copyOf(figures: Figures): Figures {
       common: peak.common.slice(),
     },
   };
-}
-
-function emptyLike(figures: Figures, count: number): Figures {
-  const zeros = () => new Float64Array(count);
-  const peak = figures.peak && { excess: zeros(), lean: zeros(), common: zeros() };
-  return { value: zeros(), sampled: zeros(), variance: zeros(), weight: zeros(), peak };
 }
 
 /* Adds key `k` of `from` to key `i` of `to`. */
@@ -139,7 +134,7 @@ function totalsByFunction(
   keyCount: number,
 ): Figures {
   const sums = copyOf(stackFigures);
-  const totals = emptyLike(sums, keyCount);
+  const totals = newFigures(keyCount, sums.peak !== null);
   const addUp = adder(sums, sums);
   const addTotal = adder(totals, sums);
   for (let node = sums.value.length - 1; node >= 0; node--) {
@@ -155,7 +150,7 @@ function totalsByFunction(
 }
 
 function wholeOf(figures: Figures): Figures {
-  const whole = emptyLike(figures, 1);
+  const whole = newFigures(1, figures.peak !== null);
   const add = adder(whole, figures);
   for (let i = 0; i < figures.value.length; i++) if (figures.value[i] !== 0) add(0, i);
   return whole;

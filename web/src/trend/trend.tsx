@@ -6,6 +6,7 @@ import { useMemo } from "preact/hooks";
 
 import "../controls/controls.css";
 import { Select } from "../controls/select.tsx";
+import { ShowMore } from "../controls/show_more.tsx";
 import { processTitle } from "../data/names.ts";
 import type { Profile } from "../data/profile.ts";
 import { bytes, count, cut, duration, plural, share, signed } from "../format.ts";
@@ -185,16 +186,11 @@ function Table({ rows, format, hasFlame }: TableProps) {
           </tbody>
         </table>
       </div>
-      {rows.length > limit && (
-        <p>
-          <button type="button" onClick={() => setMost(String(limit + 5 * PAGE), "replace")}>
-            Show more
-          </button>{" "}
-          <span class="muted">
-            {limit} of {plural(rows.length, "row")}
-          </span>
-        </p>
-      )}
+      <ShowMore
+        shown={limit}
+        all={rows.length}
+        onMore={() => setMost(String(limit + 5 * PAGE), "replace")}
+      />
     </>
   );
 }

@@ -13,7 +13,7 @@ import { openProfile, type Profile } from "../../src/data/profile.ts";
 import { parseFilter } from "../../src/data/select_filters.ts";
 import { filterStacks } from "../../src/data/select_stacks.ts";
 import { loadSelected, selfByNode, type Selection } from "../../src/data/selection.ts";
-import { fromBase64, parseGzip, type DataSource } from "../../src/data/source.ts";
+import { sourceOf } from "./page_file.ts";
 
 type Row = [
   id: number,
@@ -34,17 +34,6 @@ interface Case {
 }
 
 const cases = JSON.parse(readFileSync(process.env["HEAPSCOPE_FLAMEGRAPHS"]!, "utf8")) as Case[];
-
-function sourceOf(html: string): DataSource {
-  return {
-    isServed: false,
-    load<T>(name: string): Promise<T> {
-      const text = new RegExp(`id="heapscope-${name}">([^<]*)<`).exec(html)?.[1];
-      if (!text) throw new Error(`no document ${name}`);
-      return parseGzip<T>(fromBase64(text));
-    },
-  };
-}
 
 const html = readFileSync(process.env["HEAPSCOPE_PAGE"]!, "utf8");
 const profile: Profile = await openProfile(sourceOf(html));

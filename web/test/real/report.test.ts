@@ -13,22 +13,11 @@ import { MEASURES, type Measure } from "../../src/data/measures.ts";
 import { functionName } from "../../src/data/names.ts";
 import { openProfile, type Profile } from "../../src/data/profile.ts";
 import { loadSelected, type LoadedRows, type Selection } from "../../src/data/selection.ts";
-import { fromBase64, parseGzip, type DataSource } from "../../src/data/source.ts";
+import { sourceOf } from "./page_file.ts";
 
 let profile: Profile;
 let report: Report;
 let loaded: LoadedRows[];
-
-function sourceOf(html: string): DataSource {
-  return {
-    isServed: false,
-    load<T>(name: string): Promise<T> {
-      const text = new RegExp(`id="heapscope-${name}">([^<]*)<`).exec(html)?.[1];
-      if (!text) throw new Error(`no document ${name}`);
-      return parseGzip<T>(fromBase64(text));
-    },
-  };
-}
 
 beforeAll(async () => {
   profile = await openProfile(sourceOf(readFileSync(process.env["HEAPSCOPE_PAGE"]!, "utf8")));

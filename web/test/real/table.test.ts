@@ -10,26 +10,15 @@ import { marginAt } from "../../src/data/figures.ts";
 import { functionName } from "../../src/data/names.ts";
 import { openProfile, type Profile } from "../../src/data/profile.ts";
 import { loadSelected, selectionOf } from "../../src/data/selection.ts";
-import { fromBase64, parseGzip, type DataSource } from "../../src/data/source.ts";
 import { parseAddress } from "../../src/state.ts";
 import { figureColumns } from "../../src/table/figure_columns.ts";
 import { keyOfId } from "../../src/table/kinds.ts";
 import { makeSums, type Sums } from "../../src/table/sums.ts";
+import { sourceOf } from "./page_file.ts";
 
 let profile: Profile;
 let report: Report;
 let sums: Sums;
-
-function sourceOf(html: string): DataSource {
-  return {
-    isServed: false,
-    load<T>(name: string): Promise<T> {
-      const text = new RegExp(`id="heapscope-${name}">([^<]*)<`).exec(html)?.[1];
-      if (!text) throw new Error(`no document ${name}`);
-      return parseGzip<T>(fromBase64(text));
-    },
-  };
-}
 
 beforeAll(async () => {
   profile = await openProfile(sourceOf(readFileSync(process.env["HEAPSCOPE_PAGE"]!, "utf8")));
