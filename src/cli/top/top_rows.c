@@ -83,13 +83,17 @@ static size_t end_name(struct hs_top_rows *rows, size_t off)
     return off;
 }
 
-/* The function that a stack is named after, and those that called it: "parse < load < main". */
+/* The function that a stack is named after, and those that called it: "parse < load < main". A
+ * function that called itself is written once. */
 static void write_callers(const struct hs_agg *agg, uint32_t node, struct hs_buf *out)
 {
     for (unsigned i = 0; i < CALLERS_MAX && node != HS_NODE_NONE; i++) {
+        uint32_t function = agg->nodes[node].function;
         hs_buf_str(out, i > 0 ? " < " : "");
-        hs_agg_write_function(agg, agg->nodes[node].function, out);
-        node = agg->nodes[node].parent;
+        hs_agg_write_function(agg, function, out);
+        while (node != HS_NODE_NONE && agg->nodes[node].function == function) {
+            node = agg->nodes[node].parent;
+        }
     }
 }
 
