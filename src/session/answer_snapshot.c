@@ -36,7 +36,7 @@ static void write_counters(struct hs_trace_writer *writer, pid_t pid, uint64_t n
     struct hs_source_process *state = NULL;
     struct hs_sources *sources;
     if (hs_sources_new(&settings, writer, &sources) == 0) {
-        hs_sources_dump(sources, &state, pid, now_ns, true);
+        hs_sources_dump(sources, &state, pid, NULL, now_ns, true);
         hs_source_process_free(state);
         hs_sources_free(sources);
     }

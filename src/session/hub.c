@@ -58,19 +58,12 @@ static bool is_process_over(const struct hs_target *target)
            stat.state == 'Z' || stat.is_exiting;
 }
 
-static void end_counters(const struct hs_session *session, struct hs_target *target,
-                         uint64_t end_ns)
-{
-    target->session.source = hs_sources_end(session->sources, target->session.source, end_ns,
-                                            &target->process.rss_peak_bytes);
-}
-
 void hs_hub_finish_target(struct hs_hub *hub, struct hs_target *target)
 {
     struct hs_session *session = target->session.owner;
     if (session) {
         session->ended_sample_count += hs_target_sample_count(target);
-        end_counters(session, target, target->process.end_ns);
+        hs_hub_end_counters(target, target->process.end_ns);
         hs_hub_dump(hub, target, target->process.end_ns, true);
     } else if (hs_target_is_bound(target)) {
         hs_hub_keep_bound(hub, target);
@@ -165,8 +158,7 @@ void hs_hub_dump(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns, 
     uint64_t begin_ns = hs_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     if (!target->process.has_ended) {
         hs_hub_hold_files(target, true, now_ns);
-        hs_sources_dump(session->sources, &target->session.source, target->process.pid, now_ns,
-                        is_final);
+        hs_hub_dump_counters(target, now_ns, is_final);
     }
     int r = hs_target_capture(target, now_ns, is_final, &snap);
     if (r == 0) {
@@ -265,7 +257,7 @@ void hs_hub_part(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns)
     HS_ASSERT(session && !session->is_over);
     session->ended_sample_count += hs_target_sample_count(target);
     hs_hub_dump(hub, target, now_ns, true);
-    end_counters(session, target, now_ns);
+    hs_hub_end_counters(target, now_ns);
     hs_target_end_session(target);
     target->session.owner = NULL;
     target->region.heaps = NULL;
@@ -391,8 +383,7 @@ static uint64_t look_at(struct hs_hub *hub, struct hs_target *target, uint64_t n
             hub->config.refresh(hub->config.ctx, target->session.owner, target->process.pid) < 0;
     }
     next_ns = target->process.look_next_ns < next_ns ? target->process.look_next_ns : next_ns;
-    uint64_t counters_ns =
-        hs_sources_look(session->sources, &target->session.source, target->process.pid, now_ns);
+    uint64_t counters_ns = hs_hub_look_at_counters(target, now_ns);
     next_ns = counters_ns < next_ns ? counters_ns : next_ns;
     uint64_t ledger_ns = hs_target_look_at_ledger(target, &hub->ledger_allowance, now_ns);
     next_ns = ledger_ns < next_ns ? ledger_ns : next_ns;

@@ -55,8 +55,7 @@ static void hand_on(struct hs_hub *hub, struct hs_target *target, struct hs_snap
     struct hs_session *session = target->session.owner;
     /* Not before the capture: reading these files takes time. */
     if (session) {
-        hs_sources_dump(session->sources, &target->session.source, target->process.pid, now_ns,
-                        false);
+        hs_hub_dump_counters(target, now_ns, false);
         hs_session_dump(session, snap);
     }
     hs_hub_keep(hub, target, snap);

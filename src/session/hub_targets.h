@@ -94,6 +94,13 @@ void hs_hub_keep_killed(const struct hs_hub *hub, struct hs_target *target,
 /* Opens the files of the target's process that names come from and that are not open yet, if its
  * session looks names up: target_files.h. */
 void hs_hub_hold_files(struct hs_target *target, bool is_for_dump, uint64_t now_ns);
+/* hub_counters.c, of a target that has a session. Reads its counters when they are due, and returns
+ * when to call again (CLOCK_MONOTONIC; UINT64_MAX: never). */
+uint64_t hs_hub_look_at_counters(struct hs_target *target, uint64_t now_ns);
+/* As hs_sources_dump(). */
+void hs_hub_dump_counters(struct hs_target *target, uint64_t now_ns, bool is_last);
+/* As hs_sources_end(). */
+void hs_hub_end_counters(struct hs_target *target, uint64_t end_ns);
 /* hs_target_look(), and hs_hub_hold_files(). */
 void hs_hub_look_at_process(struct hs_target *target, uint64_t now_ns);
 

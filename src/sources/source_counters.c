@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sources/sources_state.h"
+#include "util/saturate.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 /*
@@ -82,6 +83,10 @@ bool hs_source_read(struct hs_sources *sources, struct hs_source_process *state,
     if (is_dead && hs_counters_have(&state->seen, HS_COUNTER_THREADS)) {
         counters.values[HS_COUNTER_THREADS] = state->seen.values[HS_COUNTER_THREADS];
     }
+    uint64_t live_bytes;
+    if (state->heap.read && state->heap.read(state->heap.ctx, &live_bytes)) {
+        hs_counters_set(&counters, HS_COUNTER_LIVE, hs_saturate_signed(live_bytes));
+    }
     state->seen = counters;
     state->seen_ns = now_ns;
     return !is_dead;
@@ -103,7 +108,7 @@ static uint32_t find_changed(const struct hs_source_process *state)
 static bool has_jumped(const struct hs_source_process *state)
 {
     static const enum hs_counter memory[] = { HS_COUNTER_RSS, HS_COUNTER_RSS_ANON, HS_COUNTER_SWAP,
-                                              HS_COUNTER_RSS_PEAK };
+                                              HS_COUNTER_RSS_PEAK, HS_COUNTER_LIVE };
     int64_t least = state->written.values[HS_COUNTER_RSS] / JUMP_PART;
     least = least > JUMP_BYTES_MIN ? least : JUMP_BYTES_MIN;
     for (size_t i = 0; i < sizeof(memory) / sizeof(memory[0]); i++) {

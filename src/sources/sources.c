@@ -73,7 +73,7 @@ struct hs_source_process *hs_source_process_free(struct hs_source_process *state
  * Finds or makes the state. NULL: the settings ask for nothing about processes, or memory ran out.
  */
 static struct hs_source_process *find(struct hs_sources *sources, struct hs_source_process **state,
-                                      pid_t pid, uint64_t now_ns)
+                                      pid_t pid, const struct hs_source_heap *heap, uint64_t now_ns)
 {
     if (!sources || pid <= 0 || !hs_sources_ask_processes(&sources->settings)) {
         return NULL;
@@ -82,6 +82,7 @@ static struct hs_source_process *find(struct hs_sources *sources, struct hs_sour
         *state = calloc(1, sizeof(**state));
         if (*state) {
             (*state)->pid = pid;
+            (*state)->heap = heap ? *heap : (struct hs_source_heap){ 0 };
             (*state)->begin_ns = now_ns;
             (*state)->is_gone = !hs_source_introduce(sources, *state, now_ns);
         }
@@ -105,9 +106,9 @@ static void read_and_write(struct hs_sources *sources, struct hs_source_process 
 }
 
 uint64_t hs_sources_look(struct hs_sources *sources, struct hs_source_process **at, pid_t pid,
-                         uint64_t now_ns)
+                         const struct hs_source_heap *heap, uint64_t now_ns)
 {
-    struct hs_source_process *state = find(sources, at, pid, now_ns);
+    struct hs_source_process *state = find(sources, at, pid, heap, now_ns);
     if (!state || state->is_gone) {
         return UINT64_MAX;
     }
@@ -128,9 +129,9 @@ uint64_t hs_sources_look(struct hs_sources *sources, struct hs_source_process **
 }
 
 void hs_sources_dump(struct hs_sources *sources, struct hs_source_process **at, pid_t pid,
-                     uint64_t now_ns, bool is_last)
+                     const struct hs_source_heap *heap, uint64_t now_ns, bool is_last)
 {
-    struct hs_source_process *state = find(sources, at, pid, now_ns);
+    struct hs_source_process *state = find(sources, at, pid, heap, now_ns);
     if (!state || state->is_gone) {
         return;
     }

@@ -8,10 +8,10 @@
  *     hs_sources_begin(sources, now);
  *     for (;;) {
  *         until = hs_sources_turn(sources, now);
- *         until' = hs_sources_look(sources, &state, pid, now);
+ *         until' = hs_sources_look(sources, &state, pid, &heap, now);
  *         wait until the earlier of both
  *     }
- *     hs_sources_dump(sources, &state, pid, now, false);    when its heap is dumped
+ *     hs_sources_dump(sources, &state, pid, &heap, now, false);  when its heap is dumped
  *     state = hs_sources_end(sources, state, end, &peak);   when it or its recording ends
  *     hs_sources_free(sources);
  *
@@ -35,6 +35,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -43,6 +44,12 @@
 
 struct hs_sources;
 struct hs_source_process;
+
+/* How to read what the heaps of a process hold. `read` returns false if that is unknown now. */
+struct hs_source_heap {
+    bool (*read)(void *ctx, uint64_t *ret_live_bytes);
+    void *ctx;
+};
 
 /* Makes the sources of one trace. `writer` must outlive them. Returns 0 or -ENOMEM. */
 int hs_sources_new(const struct hs_sources_settings *settings, struct hs_trace_writer *writer,
@@ -61,17 +68,18 @@ uint64_t hs_sources_turn(struct hs_sources *sources, uint64_t now_ns);
 
 /*
  * Reads the counters of a process when they are due. Makes *state when it is NULL. Returns as
- * above.
+ * above. `heap` may be NULL: then the trace has no counter of the heaps. Its context must live
+ * until hs_sources_end() or hs_source_process_free().
  */
 uint64_t hs_sources_look(struct hs_sources *sources, struct hs_source_process **state, pid_t pid,
-                         uint64_t now_ns);
+                         const struct hs_source_heap *heap, uint64_t now_ns);
 
 /*
  * The process is about to be dumped. With `is_last` no call for this process follows except
  * hs_sources_end(), so the function waits for files that take long.
  */
 void hs_sources_dump(struct hs_sources *sources, struct hs_source_process **state, pid_t pid,
-                     uint64_t now_ns, bool is_last);
+                     const struct hs_source_heap *heap, uint64_t now_ns, bool is_last);
 
 /*
  * The process has ended, or its recording ends: writes the last known values. *peak_bytes is the

@@ -42,7 +42,8 @@ struct hs_source_walk {
 
 struct hs_source_process {
     pid_t pid;
-    uint64_t begin_ns; /* time of the first look */
+    struct hs_source_heap heap; /* read NULL: not known */
+    uint64_t begin_ns;          /* time of the first look */
     uint64_t start_ticks;
     bool is_gone; /* the process can no longer be read */
     uint64_t read_next_ns, write_next_ns, jump_next_ns;

@@ -38,7 +38,7 @@ static uint64_t kb(const struct hs_counters *counters, enum hs_counter counter)
  * as an error of the trace. */
 #define OUR_COUNTERS                                                                               \
     (HS_COUNTER_BIT(HS_COUNTER_MINOR_FAULTS) | HS_COUNTER_BIT(HS_COUNTER_MAJOR_FAULTS) |           \
-     HS_COUNTER_BIT(HS_COUNTER_THREADS))
+     HS_COUNTER_BIT(HS_COUNTER_THREADS) | HS_COUNTER_BIT(HS_COUNTER_LIVE))
 
 static void fill_ours(Hs__Pb__HsProcessCounters *out, uint32_t pid,
                       const struct hs_counters *counters)
@@ -51,6 +51,8 @@ static void fill_ours(Hs__Pb__HsProcessCounters *out, uint32_t pid,
     out->major_fault_count = (uint64_t)counters->values[HS_COUNTER_MAJOR_FAULTS];
     out->has_thread_count = hs_counters_have(counters, HS_COUNTER_THREADS);
     out->thread_count = (uint32_t)counters->values[HS_COUNTER_THREADS];
+    out->has_live_bytes = hs_counters_have(counters, HS_COUNTER_LIVE);
+    out->live_bytes = (uint64_t)counters->values[HS_COUNTER_LIVE];
 }
 
 static void fill_memory(Hs__Pb__ProcessStats__Process *out, const struct hs_counters *counters)

@@ -40,6 +40,7 @@ static const struct {
     [HS_COUNTER_MINOR_FAULTS] = { "page_faults.minor", HS_COUNTER_UNIT_COUNT },
     [HS_COUNTER_MAJOR_FAULTS] = { "page_faults.major", HS_COUNTER_UNIT_COUNT },
     [HS_COUNTER_THREADS] = { "num_threads", HS_COUNTER_UNIT_COUNT },
+    [HS_COUNTER_LIVE] = { "heap.live", HS_COUNTER_UNIT_BYTES },
 };
 
 const char *hs_counter_name(enum hs_counter counter)

@@ -1,6 +1,6 @@
 /*
  * The counters of a process: what /proc says about its memory, page faults and CPU time at one
- * moment.
+ * moment, and what its heaps hold.
  *
  *     struct hs_counters counters = { 0 };
  *     hs_proc_read_counters("/proc", pid, &counters, &identity); status and stat
@@ -45,6 +45,7 @@ enum hs_counter {
     HS_COUNTER_MINOR_FAULTS,
     HS_COUNTER_MAJOR_FAULTS,
     HS_COUNTER_THREADS,
+    HS_COUNTER_LIVE, /* live memory of all heaps that are not carved; not from /proc */
     HS_COUNTER_N,
 };
 

@@ -229,6 +229,41 @@ def test_run(dist, report, steps, tmp_path):
     assert all(-1 < seconds < 60 for seconds, _ in series["mem.rss"])
 
 
+def test_live_memory_between_snapshots(dist, report, steps, tmp_path):
+    """What the blocks hold is a counter: each step is in it, and its last value is that of the
+    snapshot at the end."""
+    file = tmp_path / "a.pftrace"
+    program = record(dist, file, steps, "-i", "1", "--counters", "100ms")
+    for _ in range(3):
+        program.do("g")
+        let_time_pass(0.5, "several readings of the counters")
+    assert program.end() == 0
+    process = report(file)["processes"][0]
+    series = next(track for track in process["counters"] if track["name"] == "heap.live")
+    values = [value for _, value in series["points"]]
+    rests = process["live"]["bytes"] - 3 * STEP_BYTES
+    assert series["unit"] == "bytes" and 0 <= rests < 1 << 16
+    assert values[-1] == process["live"]["bytes"]
+    for step in range(1, 4):
+        assert any(step * STEP_BYTES <= value <= step * STEP_BYTES + rests for value in values), (step, values)
+    assert all(value < 3 * STEP_BYTES + rests + 1 for value in values)
+
+
+@pytest.mark.parametrize("heap", ["libc.malloc", "mmap"])
+def test_live_memory_of_chosen_heaps(dist, report, steps, tmp_path, heap):
+    """Blocks of other heaps are not in the counter either."""
+    file = tmp_path / "a.pftrace"
+    program = record(dist, file, steps, "-i", "1", "--counters", "100ms", "--heaps", heap)
+    program.do("g")
+    program.do("m")
+    let_time_pass(0.3, "a reading of the counters")
+    assert program.end() == 0
+    process = report(file)["processes"][0]
+    series = next(track for track in process["counters"] if track["name"] == "heap.live")
+    assert [each["name"] for each in report(file)["heaps"]] == [heap]
+    assert series["points"][-1][1] == process["live"]["bytes"] > 0
+
+
 # The fields of ProcessStats.Process that trace_processor knows, besides the pid. It reports a file
 # with any other field as an error.
 KNOWN_FIELDS = {"vm_size_kb", "vm_rss_kb", "rss_anon_kb", "rss_file_kb", "rss_shmem_kb", "vm_swap_kb", "vm_locked_kb",
@@ -258,6 +293,7 @@ def test_perfetto_knows_all_counters(dist, heapscope, steps, tmp_path):
 
 def test_report_tells_how_it_moved(dist, heapscope, report, steps, tmp_path):
     program = record(dist, tmp_path / "a.pftrace", steps, "--counters", "100ms")
+    let_time_pass(0.3, "a reading of the counters before it grows")
     for _ in range(3):
         program.do("g")
         let_time_pass(0.3, "several readings of the counters")

@@ -458,7 +458,7 @@ def test_counters_of_processes(database):
               "smr_swap_pss_kb": "mem.smaps.swap.pss", "dmabuf_rss_kb": "mem.dmabuf_rss"}
     text = " ".join(f"{field}: {i + 1}" for i, field in enumerate(fields))
     other = "oom_score_adj: -5 runtime_user_mode: 7 runtime_kernel_mode: 8 heapscope_thread_count: 3"
-    ours = "heapscope_counters { pid: 4 minor_fault_count: 10 major_fault_count: 11 }"
+    ours = "heapscope_counters { pid: 4 minor_fault_count: 10 major_fault_count: 11 live_bytes: 12 }"
     # One of our files from before heapscope_counters has the number of threads among Perfetto's
     # fields.
     db = database(f"packet {{ timestamp: 9 process_stats {{ processes {{ pid: 4 {text} {other} }} }} {ours} }}")
@@ -466,7 +466,8 @@ def test_counters_of_processes(database):
                         "JOIN process p USING (upid) WHERE p.pid = 4 AND c.ts = 9"))
     want = {name: (i + 1) * 1024.0 for i, name in enumerate(fields.values())}
     assert got == {**want, "oom_score_adj": -5.0, "runtime.user_ns": 7.0, "runtime.kernel_ns": 8.0,
-                   "heapscope.threads": 3.0, "heapscope.minor_faults": 10.0, "heapscope.major_faults": 11.0}
+                   "heapscope.threads": 3.0, "heapscope.minor_faults": 10.0, "heapscope.major_faults": 11.0,
+                   "heapscope.live_bytes": 12.0}
 
 
 def test_counters_are_in_the_order_of_time(database):

@@ -105,7 +105,7 @@ static struct world *begin(const struct hs_sources_settings *settings)
 
 static void look(struct world *w, uint64_t after_ns)
 {
-    hs_sources_look(w->sources, &w->process, PID, START_NS + after_ns);
+    hs_sources_look(w->sources, &w->process, PID, NULL, START_NS + after_ns);
 }
 
 static void end(struct world *w)
@@ -128,6 +128,8 @@ struct seen {
     char names[64]; /* of threads, one after the other */
     char cmdline[64], unread[64], why[64];
     bool is_comm;
+    unsigned live_count;
+    uint64_t live_bytes;
     bool has_memory_alone; /* the last packet had the resident memory and no other memory */
 };
 
@@ -184,6 +186,10 @@ static struct seen read_all(struct world *w)
             take_process(packet->process_stats->processes[i], &seen);
             seen.last_ns = packet->timestamp;
             seen.has_memory_alone &= packet->heapscope_counters == NULL;
+        }
+        if (packet->heapscope_counters && packet->heapscope_counters->has_live_bytes) {
+            seen.live_bytes = packet->heapscope_counters->live_bytes;
+            seen.live_count++;
         }
         if (packet->process_tree) {
             take_tree(packet->process_tree, &seen);
@@ -253,6 +259,43 @@ static void test_only_what_changed(void **state)
     end(w);
 }
 
+/* A heap that holds *ctx bytes; UINT64_MAX: nobody knows. */
+static bool read_heap(void *ctx, uint64_t *ret_live_bytes)
+{
+    *ret_live_bytes = *(uint64_t *)ctx;
+    return *ret_live_bytes != UINT64_MAX;
+}
+
+static void test_live_memory(void **state)
+{
+    (void)state;
+    struct hs_sources_settings settings = each_second();
+    struct world *w = begin(&settings);
+    uint64_t live_bytes = 5000;
+    const struct hs_source_heap heap = { .read = read_heap, .ctx = &live_bytes };
+    const struct {
+        uint64_t live_bytes;
+        unsigned written_count;
+        uint64_t written_bytes;
+    } steps[] = {
+        { 5000, 1, 5000 }, { 5000, 1, 5000 }, { 0, 2, 0 }, { UINT64_MAX, 2, 0 }, { 7, 3, 7 }
+    };
+    for (unsigned i = 0; i < HS_COUNT_OF(steps); i++) {
+        live_bytes = steps[i].live_bytes;
+        hs_sources_look(w->sources, &w->process, PID, &heap, START_NS + i * SECOND_NS);
+        struct seen seen = read_all(w);
+        assert_int_equal(seen.live_count, steps[i].written_count);
+        assert_int_equal(seen.live_bytes, steps[i].written_bytes);
+    }
+    /* What it held at its end is still there when the process is not. */
+    uint64_t peak_bytes = 0;
+    live_bytes = 3;
+    put_stat(w, 'Z', 0, 5);
+    w->process = hs_sources_end(w->sources, w->process, START_NS + 9 * SECOND_NS, &peak_bytes);
+    assert_int_equal(read_all(w).live_bytes, 3);
+    end(w);
+}
+
 static void test_dumps_have_shares_of_pages(void **state)
 {
     (void)state;
@@ -261,7 +304,7 @@ static void test_dumps_have_shares_of_pages(void **state)
     struct world *w = begin(&settings);
     put(w, "77/smaps", "1000-2000 r-xp 0 fe:00 1 /lib/x\nSize: 4 kB\nRss: 4 kB\n");
     look(w, 0);
-    hs_sources_dump(w->sources, &w->process, PID, START_NS + 1, true);
+    hs_sources_dump(w->sources, &w->process, PID, NULL, START_NS + 1, true);
     struct seen seen = read_all(w);
     assert_int_equal(seen.pss_kb, 40);
     assert_int_equal(seen.smaps_count, 1);
@@ -300,7 +343,7 @@ static void test_mappings_of_one_that_ends(void **state)
     put(w, "77/smaps", "1000-2000 r-xp 0 fe:00 1 /lib/x\nSize: 4 kB\nRss: 4 kB\n");
     look(w, 0);
     put(w, "77/status", "Tgid:\t77\nThreads:\t1\n"); /* no memory any more */
-    hs_sources_dump(w->sources, &w->process, PID, START_NS + 1, true);
+    hs_sources_dump(w->sources, &w->process, PID, NULL, START_NS + 1, true);
     struct seen seen = read_all(w);
     assert_int_equal(seen.smaps_count + seen.unread_count, 0);
     end(w);
@@ -323,7 +366,7 @@ static void test_mappings_between_dumps(void **state)
         hs_source_walk_take(w->sources, w->process, true);
         assert_int_equal(read_all(w).smaps_count, 0);
         if (is_dumped) {
-            hs_sources_dump(w->sources, &w->process, PID, START_NS + SECOND_NS, true);
+            hs_sources_dump(w->sources, &w->process, PID, NULL, START_NS + SECOND_NS, true);
             assert_int_equal(read_all(w).smaps_count, 1);
         }
         drop(w, "77");
@@ -349,7 +392,8 @@ static void test_dumps_that_come_often(void **state)
     for (unsigned i = 1; i <= 100; i++) {
         put_stat(w, 'S', i, 5);
         put(w, "77/task/77/comm", i % 2 ? "odd\n" : "even\n");
-        hs_sources_dump(w->sources, &w->process, PID, START_NS + i * (SECOND_NS / 100), false);
+        hs_sources_dump(w->sources, &w->process, PID, NULL, START_NS + i * (SECOND_NS / 100),
+                        false);
     }
     struct seen seen = read_all(w);
     assert_in_range(seen.counter_packets, 10, 12);
@@ -401,14 +445,14 @@ static void test_gone_and_another(void **state)
     put_stat(w, 'S', 99, 6); /* started later: another process with this pid */
     look(w, 5 * SECOND_NS);
     assert_int_equal(read_all(w).user_ns, 0);
-    assert_int_equal(hs_sources_look(w->sources, &w->process, PID, START_NS + 9 * SECOND_NS),
+    assert_int_equal(hs_sources_look(w->sources, &w->process, PID, NULL, START_NS + 9 * SECOND_NS),
                      UINT64_MAX);
     end(w);
 
     w = begin(&settings);
     drop(w, "77");
     look(w, 0);
-    hs_sources_dump(w->sources, &w->process, PID, START_NS + 1, true);
+    hs_sources_dump(w->sources, &w->process, PID, NULL, START_NS + 1, true);
     uint64_t peak_bytes = 0;
     w->process = hs_sources_end(w->sources, w->process, START_NS + 2, &peak_bytes);
     assert_int_equal(peak_bytes, 0);
@@ -425,8 +469,8 @@ static void test_what_cannot_be_read_is_told_once(void **state)
     drop(w, "77/smaps_rollup");
     make_folder(w, "77/smaps_rollup"); /* EISDIR for any user */
     look(w, 0);
-    hs_sources_dump(w->sources, &w->process, PID, START_NS + 1, true);
-    hs_sources_dump(w->sources, &w->process, PID, START_NS + 9 * SECOND_NS, true);
+    hs_sources_dump(w->sources, &w->process, PID, NULL, START_NS + 1, true);
+    hs_sources_dump(w->sources, &w->process, PID, NULL, START_NS + 9 * SECOND_NS, true);
     struct seen seen = read_all(w);
     assert_int_equal(seen.unread_count, 1);
     assert_string_equal(seen.unread, "smaps_rollup");
@@ -467,7 +511,7 @@ static void test_threads_that_come_and_are_renamed(void **state)
     put(w, "77/task/77/comm", "renamed\n");
     look(w, 2 * SECOND_NS);
     assert_int_equal(read_all(w).thread_count, 2);
-    hs_sources_dump(w->sources, &w->process, PID, START_NS + 3 * SECOND_NS, false);
+    hs_sources_dump(w->sources, &w->process, PID, NULL, START_NS + 3 * SECOND_NS, false);
     assert_string_equal(read_all(w).names, "first|second|renamed|");
     end(w);
 }
@@ -572,7 +616,7 @@ static void test_machine(void **state)
     put(w, "meminfo", "MemTotal: 100 kB\nMemFree: 40 kB\n");
     hs_sources_turn(w->sources, START_NS + 2 * SECOND_NS);
     assert_int_equal(read_all(w).system_count, 2);
-    assert_int_equal(hs_sources_look(w->sources, &w->process, PID, START_NS), UINT64_MAX);
+    assert_int_equal(hs_sources_look(w->sources, &w->process, PID, NULL, START_NS), UINT64_MAX);
     assert_null(w->process);
     end(w);
 }
@@ -595,9 +639,9 @@ static void test_nothing_asked(void **state)
 {
     (void)state;
     struct hs_source_process *process = NULL;
-    assert_int_equal(hs_sources_look(NULL, &process, PID, START_NS), UINT64_MAX);
+    assert_int_equal(hs_sources_look(NULL, &process, PID, NULL, START_NS), UINT64_MAX);
     assert_int_equal(hs_sources_turn(NULL, START_NS), UINT64_MAX);
-    hs_sources_dump(NULL, &process, PID, START_NS, true);
+    hs_sources_dump(NULL, &process, PID, NULL, START_NS, true);
     uint64_t peak_bytes = 1;
     assert_null(hs_sources_end(NULL, process, START_NS, &peak_bytes));
     assert_int_equal(peak_bytes, 1);
@@ -610,6 +654,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_who_it_is_comes_first),
         cmocka_unit_test(test_only_what_changed),
+        cmocka_unit_test(test_live_memory),
         cmocka_unit_test(test_dumps_have_shares_of_pages),
         cmocka_unit_test(test_shares_of_pages_each_time),
         cmocka_unit_test(test_mappings_of_one_that_ends),

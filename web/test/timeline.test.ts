@@ -289,6 +289,28 @@ describe("the picture", () => {
     expect(pictureFor("#measure=objects").rss).toBeNull();
   });
 
+  it("has the live memory between the snapshots, alone where there is one snapshot", () => {
+    const withLive = (raw: Raw) => {
+      raw.tracks = [...raw.tracks, { ...raw.tracks[0], name: "heap.live" }];
+    };
+    const two = pictureFor("", withLive);
+    expect([two.live?.values, two.curves.length]).toEqual([[4000, 4500, 5000], 1]);
+    const alone = pictureFor("", (raw) => {
+      withLive(raw);
+      raw.snapshots[1] = { ...raw.snapshots[1], time_ms: null };
+    });
+    expect([alone.live?.values, alone.curves.length]).toEqual([[4000, 4500, 5000], 0]);
+  });
+
+  it("has no live memory of all heaps beside objects, all allocations or one heap", () => {
+    const withLive = (raw: Raw) => {
+      raw.tracks = [...raw.tracks, { ...raw.tracks[0], name: "heap.live" }];
+    };
+    for (const fragment of ["#measure=objects", "#measure=alloc_space", "#heap=1"]) {
+      expect([fragment, pictureFor(fragment, withLive).live]).toEqual([fragment, null]);
+    }
+  });
+
   it("is of all processes, or of the chosen one", () => {
     const two = (raw: Raw) => {
       raw.processes.push({ ...raw.processes[0], pid: 43, start_ms: 500 });

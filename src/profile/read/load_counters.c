@@ -194,6 +194,9 @@ static void on_ours(struct hs_load *load, const Hs__Pb__HsProcessCounters *from,
     if (from->has_thread_count) {
         add(load, from->pid, HS_COUNTER_THREADS, time_ns, from->thread_count);
     }
+    if (from->has_live_bytes) {
+        add(load, from->pid, HS_COUNTER_LIVE, time_ns, hs_saturate_signed(from->live_bytes));
+    }
 }
 
 static void on_system(struct hs_load *load, const Hs__Pb__SysStats *stats, uint64_t time_ns)

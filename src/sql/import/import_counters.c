@@ -60,6 +60,9 @@ static void add_ours(struct hs_import *import, uint32_t upid, const Hs__Pb__HsPr
     if (p->has_thread_count) {
         count_of_process(import, upid, "heapscope.threads", (double)p->thread_count, NULL);
     }
+    if (p->has_live_bytes) {
+        count_of_process(import, upid, "heapscope.live_bytes", (double)p->live_bytes, "bytes");
+    }
 }
 
 static void add_process(struct hs_import *import, const Hs__Pb__ProcessStats__Process *p)

@@ -20,6 +20,7 @@ export interface Counter {
 }
 
 const TITLES: Readonly<Record<string, string>> = {
+  "heap.live": "Live memory of all heaps",
   "mem.rss": "Resident memory",
   "mem.rss.anon": "Resident anonymous memory",
   "mem.rss.file": "Resident pages of files",
@@ -51,6 +52,7 @@ const TITLES: Readonly<Record<string, string>> = {
 };
 
 export const RSS = "mem.rss";
+export const LIVE = "heap.live";
 export const MEMORY_PRESSURE = "psi.mem.some";
 
 function isRising(track: Track): boolean {

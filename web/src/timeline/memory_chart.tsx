@@ -1,13 +1,13 @@
 /*
- * The main chart: live memory, heap on heap or process on process, and the resident memory as a
- * line.
+ * The main chart: live memory, heap on heap or process on process; and as lines the live memory of
+ * all heaps between the snapshots, and the resident memory.
  */
 import { useMemo } from "preact/hooks";
 
 import type { Selection } from "../data/selection.ts";
 import { countTick, SIZE_STEPS, sizeTick } from "./axis.ts";
 import { Chart, type Line } from "./chart.tsx";
-import { aligned, stacked } from "./curves.ts";
+import { aligned, stacked, type Curve } from "./curves.ts";
 import { Legend, type Entry } from "./curve_legend.tsx";
 import { timeText } from "./marks.ts";
 import type { Picture } from "./what_is_shown.ts";
@@ -21,12 +21,33 @@ const SERIES_COUNT = 8;
 
 const colourOfCurve = (i: number, kind: "series" | "tint") => `--${kind}-${1 + (i % SERIES_COUNT)}`;
 
+interface Above {
+  curve: Curve;
+  name: string;
+  colour: string;
+  fill?: string;
+  isDashed: boolean;
+}
+
+/* The lines that lie over the stack. */
+function linesAbove({ curves, live, rss }: Picture): Above[] {
+  const lines: Above[] = [];
+  if (live) {
+    const isAlone = curves.length === 0;
+    const colour = isAlone ? colourOfCurve(0, "series") : "--text";
+    lines.push({ curve: live, name: "Live memory, all heaps", colour, isDashed: false });
+    if (isAlone) lines[0].fill = colourOfCurve(0, "tint");
+  }
+  if (rss) lines.push({ curve: rss, name: "Resident memory", colour: "--text", isDashed: true });
+  return lines;
+}
+
 /* The top of the stack comes first: what is drawn later covers it. */
 function linesOf(picture: Picture): { times: number[]; lines: Line[] } {
   const { times, sums } = stacked(picture.curves);
   const parts = sums.map((values) => ({ times, values }));
-  const { rss } = picture;
-  const [all, ...columns] = aligned(rss ? [...parts, rss] : parts);
+  const above = linesAbove(picture);
+  const [all, ...columns] = aligned([...parts, ...above.map((each) => each.curve)]);
   const lines: Line[] = picture.curves.map((curve, i) => ({
     name: curve.name,
     values: columns[i],
@@ -36,15 +57,16 @@ function linesOf(picture: Picture): { times: number[]; lines: Line[] } {
     hasPoints: picture.process !== null && picture.snapshots.length <= POINTS_MOST,
   }));
   lines.reverse();
-  if (rss) {
+  above.forEach(({ curve, name, colour, fill, isDashed }, i) =>
     lines.push({
-      name: "Resident memory",
-      values: columns[columns.length - 1],
-      stroke: "--text",
-      isStep: rss.isStep,
-      isDashed: true,
-    });
-  }
+      name,
+      values: columns[parts.length + i],
+      stroke: colour,
+      ...(fill === undefined ? {} : { fill }),
+      isStep: curve.isStep,
+      isDashed,
+    }),
+  );
   return { times: all, lines };
 }
 
@@ -65,14 +87,14 @@ export function MemoryChart(props: Props) {
   const { times, lines } = useMemo(() => linesOf(picture), [picture]);
   const { isCount, format } = selection.measure;
   const when = props.cursor === null ? "at the end" : timeText(props.cursor, picture.origin);
-  const entries: Entry[] = picture.curves.map((curve, i) => ({
-    curve,
-    colour: colourOfCurve(i, "series"),
-  }));
-  if (picture.rss) {
-    const curve = { ...picture.rss, name: "Resident memory" };
-    entries.push({ curve, colour: "--text", isDashed: true });
-  }
+  const entries: Entry[] = [
+    ...picture.curves.map((curve, i) => ({ curve, colour: colourOfCurve(i, "series") })),
+    ...linesAbove(picture).map(({ curve, name, colour, isDashed }) => ({
+      curve: { ...curve, name },
+      colour,
+      isDashed,
+    })),
+  ];
   return (
     <>
       <Legend entries={entries} time={props.cursor} format={format} when={when} />

@@ -19,7 +19,8 @@ interface Props {
   canDiff: boolean;
 }
 
-const ONE_SNAPSHOT = "There is one snapshot, so how the live memory went is not known.";
+const ONE_SNAPSHOT =
+  "There is one snapshot, so which heaps and functions had the memory before is not known.";
 const RECORD_MORE = "heapscope run --dump-every 1s";
 
 export function RangeSummary({ profile, picture, range, measure, pick, canDiff }: Props) {

@@ -111,6 +111,11 @@ function useCounters(picture: Picture): [Counter[], (names: readonly string[]) =
   return [shown, choose];
 }
 
+/* What the stack of the main chart consists of. */
+function partsOf({ process, curves }: Picture): string {
+  return process === null ? ", process by process" : curves.length > 0 ? ", heap by heap" : "";
+}
+
 function setRange(next: Range | null, whole: Range, how: "push" | "replace" = "push"): void {
   const shown = next && parseRange(rangeText(next, whole), whole);
   navigate({ "timeline.range": shown && rangeText(shown, whole) }, how);
@@ -146,8 +151,8 @@ function ChartsCard(props: CardProps) {
     <section class="timeline-card">
       <div class="timeline-head">
         <h2>
-          {measureWords(selection.measure)} over time,{" "}
-          {picture.process === null ? "process by process" : "heap by heap"}
+          {measureWords(selection.measure)} over time
+          {partsOf(picture)}
         </h2>
         <ZoomButtons range={range} whole={whole} />
       </div>

@@ -7,7 +7,7 @@ import type { Measure } from "../data/measures.ts";
 import type { Profile } from "../data/profile.ts";
 import type { Selection } from "../data/selection.ts";
 import type { Address } from "../state.ts";
-import { countersOf, RSS, type Counter } from "./counters.ts";
+import { countersOf, LIVE, RSS, type Counter } from "./counters.ts";
 import { heapCurves, processCurves, snapshotsOf, timeOf, type Curve } from "./curves.ts";
 import type { Range } from "./range.ts";
 
@@ -23,6 +23,9 @@ export interface Picture {
   /* Snapshots with a time, of all these processes, in the order of time. */
   snapshots: readonly number[];
   curves: readonly Curve[];
+  /* Live memory of all heaps of the one process, also between the snapshots, if it was recorded and
+   * belongs into the chart. With a single snapshot there are no curves beside it. */
+  live: Curve | null;
   /* Resident memory of the one process, if it was recorded. */
   rss: Curve | null;
   counters: readonly Counter[];
@@ -80,6 +83,12 @@ function rssOf(profile: Profile, process: number, counters: readonly Counter[]):
   };
 }
 
+function liveOf(selection: Selection, counters: readonly Counter[]): Curve | null {
+  const { measure, heap } = selection;
+  if (measure.isCount || measure.quantity === "alloc" || heap !== null) return null;
+  return counters.find((each) => each.name === LIVE && !each.isOfMachine)?.curve ?? null;
+}
+
 function wholeOf(profile: Profile, shown: Omit<Picture, "whole" | "origin">): Range {
   const process = shown.process === null ? null : profile.processes[shown.process];
   const times = shown.snapshots.map((i) => timeOf(profile.snapshots[i]));
@@ -114,6 +123,8 @@ export function pictureOf(profile: Profile, selection: Selection, address: Addre
   const snapshots = processes
     .flatMap((each) => snapshotsOf(profile, each))
     .sort((a, b) => timeOf(profile.snapshots[a]) - timeOf(profile.snapshots[b]));
+  const live = process === null ? null : liveOf(selection, counters);
+  const isAlone = live !== null && snapshots.length < 2;
   const shown = {
     file,
     process,
@@ -122,7 +133,10 @@ export function pictureOf(profile: Profile, selection: Selection, address: Addre
     curves:
       process === null
         ? processCurves(profile, processes, selection.heap, pick, PROCESSES_MOST)
-        : heapCurves(profile, process, selection.heap, pick).slice(0, HEAPS_MOST),
+        : isAlone
+          ? []
+          : heapCurves(profile, process, selection.heap, pick).slice(0, HEAPS_MOST),
+    live,
     rss: process === null || selection.measure.isCount ? null : rssOf(profile, process, counters),
     counters,
   };
