@@ -5,7 +5,7 @@
  * Of several processes, memory that they share is divided among them (PSS): added up, their RSS
  * would count it once for each.
  */
-import type { Ledger, LedgerLine } from "./documents.ts";
+import type { Ledger, LedgerLine, Report } from "./documents.ts";
 
 export interface LedgerPart {
   name: string;
@@ -47,4 +47,11 @@ export function ledgerParts(ledger: Ledger): LedgerPart[] {
 /* What a line is, and its name where it has one. */
 export function ledgerLineName(line: LedgerLine): string {
   return line.name ? `${line.words}: ${line.name}` : line.words;
+}
+
+/* The reading at which the most was resident, if the report has it beside that of the snapshot. */
+export function highestLedger(report: Report): Ledger | null {
+  const highest = report.rss_peak_ledger ?? null;
+  const isOther = highest?.["read_to_seconds"] !== report.ledger?.["read_to_seconds"];
+  return report.ledger && isOther ? highest : null;
 }

@@ -5,6 +5,10 @@ import { duration } from "../format.ts";
 import { FunctionKind, ROOT, type Profile } from "./profile.ts";
 import type { PartKey } from "./selection.ts";
 
+/* Counters of a process that several views show. */
+export const RSS_TRACK = "mem.rss";
+export const LIVE_TRACK = "heap.live";
+
 export function functionName(profile: Profile, index: number): string {
   return profile.strings[profile.functions.name[index]] || "[no name]";
 }

@@ -3,6 +3,7 @@
  */
 import { SelectionBar } from "../controls/selection_bar.tsx";
 import type { Ledger as LedgerDocument, Report } from "../data/documents.ts";
+import { highestLedger } from "../data/ledger_parts.ts";
 import { snapshotTitle, processTitle } from "../data/names.ts";
 import type { Profile } from "../data/profile.ts";
 import { partsOfReport } from "../data/report_parts.ts";
@@ -54,17 +55,10 @@ async function loadShown(profile: Profile, selection: Selection): Promise<Shown[
   return shown;
 }
 
-/* The report may have the reading at which the most was resident, beside that of the snapshot. */
-function highestOf(report: Report | null, ledger: LedgerDocument | null): LedgerDocument | null {
-  const highest = report?.rss_peak_ledger ?? null;
-  const isOther = highest?.["read_to_seconds"] !== ledger?.["read_to_seconds"];
-  return ledger && isOther ? highest : null;
-}
-
 function OneLedger({ profile, shown }: { profile: Profile; shown: Shown }) {
   const { title, report } = shown;
   const [at, setAt] = useParam("ledger.at", "snapshot");
-  const highest = highestOf(report, shown.ledger);
+  const highest = report && highestLedger(report);
   const isHighest = at === "highest" && highest !== null;
   const ledger = isHighest ? highest : shown.ledger;
   /* The paragraph of the report is about the moment at which the most was resident. */

@@ -16,6 +16,7 @@ import type { ViewProps } from "../views.ts";
 import { Breakdown } from "./breakdown_card.tsx";
 import { Figures } from "./figures.tsx";
 import { Measured } from "./measured.tsx";
+import { MemoryOverTime } from "./over_time.tsx";
 import "./overview.css";
 import { Resident } from "./resident.tsx";
 
@@ -51,18 +52,23 @@ function FileOverview({ profile, file, views }: ViewProps & { file: number }) {
         <p>{keepUnits(report.value.answer ?? NO_ANSWER)}</p>
         <Figures profile={profile} report={report.value} selection={selection} />
       </section>
-      {rows.error !== null && <Failure what="The stacks cannot be read" error={rows.error} />}
-      {rows.value && (
-        <Breakdown
-          profile={profile}
-          rows={rows.value}
-          selection={selection}
-          views={views}
-          whole={wholeOf(report.value, selection.measure)}
-        />
-      )}
-      <Resident report={report.value} views={views} />
-      <Measured report={report.value} />
+      <div class="overview-column">
+        {rows.error !== null && <Failure what="The stacks cannot be read" error={rows.error} />}
+        {rows.value && (
+          <Breakdown
+            profile={profile}
+            rows={rows.value}
+            selection={selection}
+            views={views}
+            whole={wholeOf(report.value, selection.measure)}
+          />
+        )}
+        <MemoryOverTime profile={profile} snapshots={selection.snapshots} views={views} />
+      </div>
+      <div class="overview-column">
+        <Resident report={report.value} views={views} />
+        <Measured report={report.value} />
+      </div>
     </div>
   );
 }

@@ -3,14 +3,16 @@
  */
 import { StackedBar, type Slice } from "../controls/stacked_bar.tsx";
 import type { Report } from "../data/documents.ts";
-import { isShared, ledgerBytes, ledgerParts } from "../data/ledger_parts.ts";
+import { highestLedger, isShared, ledgerBytes, ledgerParts } from "../data/ledger_parts.ts";
 import { bytes, keepUnits } from "../format.ts";
 import { linkTo } from "../state.ts";
 
 const SHOWN = 7;
 
 export function Resident({ report, views }: { report: Report; views: readonly string[] }) {
-  const { ledger } = report;
+  /* The paragraph of the report is about the moment at which the most was resident. */
+  const highest = highestLedger(report);
+  const ledger = highest ?? report.ledger;
   if (!ledger) {
     return (
       <section class="overview-card">
@@ -35,13 +37,16 @@ export function Resident({ report, views }: { report: Report; views: readonly st
     <section class="overview-card">
       <h2>
         Resident memory, {bytes(whole)}
+        {highest && <small class="muted"> when most was resident</small>}
         {isShared(ledger) && <small class="muted"> shared memory divided (PSS)</small>}
       </h2>
       {report.resident_answer && <p class="overview-words">{keepUnits(report.resident_answer)}</p>}
       <StackedBar slices={slices} whole={whole} format={bytes} />
       {views.includes("ledger") && (
         <p class="overview-words">
-          <a href={linkTo({ view: "ledger" })}>All of its parts</a>
+          <a href={linkTo({ view: "ledger", "ledger.at": highest ? "highest" : null })}>
+            All of its parts
+          </a>
         </p>
       )}
     </section>

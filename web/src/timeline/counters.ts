@@ -5,6 +5,7 @@
  * A counter that only ever rises (CPU time, page faults, time in which tasks waited) is shown as
  * what was added per second.
  */
+import { LIVE_TRACK, RSS_TRACK } from "../data/names.ts";
 import type { Profile, Track } from "../data/profile.ts";
 import { bytes, count } from "../format.ts";
 import type { Curve } from "./curves.ts";
@@ -20,8 +21,8 @@ export interface Counter {
 }
 
 const TITLES: Readonly<Record<string, string>> = {
-  "heap.live": "Live memory of all heaps",
-  "mem.rss": "Resident memory",
+  [LIVE_TRACK]: "Live memory of all heaps",
+  [RSS_TRACK]: "Resident memory",
   "mem.rss.anon": "Resident anonymous memory",
   "mem.rss.file": "Resident pages of files",
   "mem.rss.shmem": "Resident shared memory",
@@ -51,8 +52,6 @@ const TITLES: Readonly<Record<string, string>> = {
   MemFree: "Free memory",
 };
 
-export const RSS = "mem.rss";
-export const LIVE = "heap.live";
 export const MEMORY_PRESSURE = "psi.mem.some";
 
 function isRising(track: Track): boolean {

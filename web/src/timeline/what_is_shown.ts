@@ -4,10 +4,11 @@
  */
 import type { Amount } from "../data/documents.ts";
 import type { Measure } from "../data/measures.ts";
+import { LIVE_TRACK, RSS_TRACK } from "../data/names.ts";
 import type { Profile } from "../data/profile.ts";
 import type { Selection } from "../data/selection.ts";
 import type { Address } from "../state.ts";
-import { countersOf, LIVE, RSS, type Counter } from "./counters.ts";
+import { countersOf, type Counter } from "./counters.ts";
 import { heapCurves, processCurves, snapshotsOf, timeOf, type Curve } from "./curves.ts";
 import type { Range } from "./range.ts";
 
@@ -68,14 +69,14 @@ export function measureWords(measure: Measure): string {
 }
 
 function rssOf(profile: Profile, process: number, counters: readonly Counter[]): Curve | null {
-  const counter = counters.find((each) => each.name === RSS && !each.isOfMachine);
+  const counter = counters.find((each) => each.name === RSS_TRACK && !each.isOfMachine);
   if (counter) return counter.curve;
   const known = snapshotsOf(profile, process).filter(
     (i) => profile.snapshots[i].rss_bytes !== null,
   );
   if (known.length === 0) return null;
   return {
-    key: RSS,
+    key: RSS_TRACK,
     name: "Resident memory",
     times: known.map((i) => timeOf(profile.snapshots[i])),
     values: known.map((i) => profile.snapshots[i].rss_bytes ?? 0),
@@ -86,7 +87,7 @@ function rssOf(profile: Profile, process: number, counters: readonly Counter[]):
 function liveOf(selection: Selection, counters: readonly Counter[]): Curve | null {
   const { measure, heap } = selection;
   if (measure.isCount || measure.quantity === "alloc" || heap !== null) return null;
-  return counters.find((each) => each.name === LIVE && !each.isOfMachine)?.curve ?? null;
+  return counters.find((each) => each.name === LIVE_TRACK && !each.isOfMachine)?.curve ?? null;
 }
 
 function wholeOf(profile: Profile, shown: Omit<Picture, "whole" | "origin">): Range {
