@@ -147,6 +147,19 @@ def test_a_file(run, heapscope, report):
     assert done.returncode == 1 and done.stderr.count("\n") == 1
 
 
+def test_names_of_stacks(run, heapscope, tmp_path):
+    """The code of a Python file is called after its file, and a function that calls itself stands
+    once."""
+    script = tmp_path / "leaves.py"
+    script.write_text("def grow(n):\n    return grow(n - 1) if n else bytearray(3000000)\n\n\n"
+                      "kept = grow(9)\nimport os\nos._exit(0)\n")
+    file = run(["/usr/bin/python3", script], "-i", 4096).file
+    done = heapscope("top", file)
+    row = next(line for line in done.stdout.splitlines() if "2.86 MiB" in line and "%" in line)
+    assert re.search(r"\bgrow\b.* < <module> \(leaves\.py\)", row) and row.count("grow") == 1, done.stdout
+    assert "<module> (leaves.py)" in heapscope("top", "--by", "functions", "--top", "1000", file).stdout
+
+
 def test_a_process(recording, heapscope):
     it = recording(growing())
     done = heapscope("top", "-n", "3", "-d", "200ms", "--top", "5", it.pid)

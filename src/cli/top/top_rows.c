@@ -83,6 +83,18 @@ static size_t end_name(struct hs_top_rows *rows, size_t off)
     return off;
 }
 
+/* Writes the name of a function. Python calls the code of every file "<module>": such a name is no
+ * name without its file. */
+static void write_function(const struct hs_agg *agg, uint32_t function, struct hs_buf *out)
+{
+    const struct hs_profile *p = agg->profile;
+    const struct hs_agg_function *f = &agg->functions[function];
+    hs_agg_write_function(agg, function, out);
+    if (hs_profile_string(p, f->name)[0] == '<' && f->file != 0) {
+        hs_buf_printf(out, " (%s)", hs_text_base_name(hs_profile_string(p, f->file)));
+    }
+}
+
 /* The function that a stack is named after, and those that called it: "parse < load < main". A
  * function that called itself is written once. */
 static void write_callers(const struct hs_agg *agg, uint32_t node, struct hs_buf *out)
@@ -90,7 +102,7 @@ static void write_callers(const struct hs_agg *agg, uint32_t node, struct hs_buf
     for (unsigned i = 0; i < CALLERS_MAX && node != HS_NODE_NONE; i++) {
         uint32_t function = agg->nodes[node].function;
         hs_buf_str(out, i > 0 ? " < " : "");
-        hs_agg_write_function(agg, function, out);
+        write_function(agg, function, out);
         while (node != HS_NODE_NONE && agg->nodes[node].function == function) {
             node = agg->nodes[node].parent;
         }
@@ -135,7 +147,7 @@ static int add_functions(struct hs_top_rows *rows)
         row->total_bytes = found[i].total.bytes;
         row->live_count = found[i].self.count;
         row->name_off = rows->text.bytes;
-        hs_agg_write_function(agg, found[i].function, &rows->text);
+        write_function(agg, found[i].function, &rows->text);
         end_name(rows, row->name_off);
     }
     free(found);
