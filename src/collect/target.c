@@ -11,12 +11,10 @@
 
 #include "collect/region/capture.h"
 #include "collect/region/region_control.h"
+#include "collect/target_counters.h"
 #include "collect/target_memory.h"
 #include "rt/base.h"
 #include "util/proc.h"
-
-/* The number of threads that are read for figures that are only shown. */
-#define HS_BLOCKS_ASKED_MAX 4096
 
 /* A shell's child needs milliseconds from fork to exec; on a busy machine a hundred. */
 #define HS_PRELUDE_NS UINT64_C(1000000000)
@@ -91,6 +89,7 @@ struct hs_target *hs_target_close(struct hs_target *target)
 {
     if (target) {
         hs_target_budget_deinit(&target->session.budget);
+        hs_loss_watch_deinit(&target->session.losses);
         hs_target_forget_memory(target);
         hs_source_process_free(target->session.source);
         hs_target_process_deinit(&target->process);
@@ -132,6 +131,7 @@ void hs_target_look(struct hs_target *target, uint64_t now_ns)
                                target->state.is_dormant, now_ns);
         if (target->session.owner && !target->state.is_dormant) {
             look_at_tables(target, now_ns);
+            hs_target_look_at_losses(target, now_ns);
         }
     }
 }
@@ -219,6 +219,7 @@ static void go_on_bound(struct hs_target *target)
         return; /* no session has begun on it */
     }
     hs_target_budget_deinit(&target->session.budget);
+    hs_loss_watch_deinit(&target->session.losses);
     hs_target_forget_memory(target);
     target->session.dumps = (struct hs_dump_watch){ 0 };
     target->session.are_children_taken = target->session.has_failed = false;
@@ -265,52 +266,6 @@ void hs_target_restore(struct hs_target *target, const struct hs_target_state *s
     }
 }
 
-/* --- counters and budgets --------------------------------------------------------------------- */
-
-static bool is_recording(const struct hs_target *target)
-{
-    return !target->process.has_ended && !target->state.is_dormant;
-}
-
-uint64_t hs_target_keep_budget(struct hs_target *target, uint64_t now_ns)
-{
-    return is_recording(target) ? hs_target_budget_keep(&target->session.budget, &target->region,
-                                                        target->process.pid, now_ns)
-                                : UINT64_MAX;
-}
-
-void hs_target_spare_collector(struct hs_target *target, const struct hs_cpu_budget *cpu,
-                               uint64_t now_ns)
-{
-    if (is_recording(target)) {
-        hs_target_budget_spare(&target->session.budget, &target->region, cpu, now_ns);
-    }
-}
-
-void hs_target_count_samples(struct hs_target *target, struct hs_sample_counts *ret_counts)
-{
-    struct hs_thread_block_v1 block;
-    *ret_counts = (struct hs_sample_counts){ 0 };
-    if (hs_region_refresh(&target->region) < 0) {
-        return;
-    }
-    uint64_t count = hs_region_count(&target->region, HS_SECTION_BLOCKS);
-    count = count < HS_BLOCKS_ASKED_MAX ? count : HS_BLOCKS_ASKED_MAX;
-    for (uint64_t i = 0; i < count; i++) {
-        if (hs_region_read(&target->region, HS_SECTION_BLOCKS, i, 1, &block) == 0) {
-            ret_counts->sample_count += block.sample_count;
-            ret_counts->walk_count += block.walk_count;
-        }
-    }
-}
-
-uint64_t hs_target_sample_count(struct hs_target *target)
-{
-    struct hs_sample_counts counts;
-    hs_target_count_samples(target, &counts);
-    return counts.sample_count;
-}
-
 /* --- snapshots -------------------------------------------------------------------------------- */
 
 /* Limits a snapshot to what a session can tell that began after the process did. */
@@ -346,20 +301,6 @@ static void tell_widest_interval(const struct hs_target *target, struct hs_snaps
             snap->orig_interval_bytes = header->interval_bytes[i];
         }
     }
-}
-
-static int copy_changes(const struct hs_target_budget *budget, struct hs_snapshot *snap)
-{
-    if (budget->change_count == 0) {
-        return 0;
-    }
-    snap->changes = calloc(budget->change_count, sizeof(snap->changes[0]));
-    if (!snap->changes) {
-        return -ENOMEM;
-    }
-    memcpy(snap->changes, budget->changes, budget->change_count * sizeof(snap->changes[0]));
-    snap->change_count = (uint32_t)budget->change_count;
-    return 0;
 }
 
 /* How the image ended. A process that executed another program has an exit status, but it is that
@@ -422,7 +363,7 @@ static int complete(struct hs_target *target, struct hs_snapshot *snap,
                     struct hs_snapshot **ret_snapshot)
 {
     const struct hs_target_budget *budget = &target->session.budget;
-    int r = copy_changes(budget, snap);
+    int r = hs_target_budget_describe(budget, snap);
     if (r < 0) {
         hs_snapshot_free(snap);
         return r;
@@ -430,6 +371,7 @@ static int complete(struct hs_target *target, struct hs_snapshot *snap,
     describe_process(&target->process, snap);
     limit_to_session(&target->state, budget, snap);
     describe_selection(target->region.heaps, snap);
+    hs_target_add_losses(target, snap);
     tell_widest_interval(target, snap);
     hs_module_tables_describe(&target->tables, &target->region, snap);
     snap->is_without_types = target->session.is_without_types;

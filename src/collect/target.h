@@ -22,6 +22,7 @@
 #include "collect/dump_schedule.h"
 #include "collect/ledger/ledger_watch.h"
 #include "collect/listen.h"
+#include "collect/loss_watch.h"
 #include "collect/region/capture.h"
 #include "collect/region/region_reader.h"
 #include "collect/target_budget.h"
@@ -56,12 +57,13 @@ struct hs_files_watch {
 
 /* What the session that records a target keeps about it. The owner of the registry sets and uses
  * these fields, which are zero at the beginning; hs_target_close() frees `source`, `budget`,
- * `ledgers` and `types`. */
+ * `losses`, `ledgers` and `types`. */
 struct hs_target_session {
     void *owner;                      /* the session that records it; NULL: none */
     struct hs_source_process *source; /* counters other than the heap's; NULL: none yet */
     struct hs_dump_watch dumps;
     struct hs_target_budget budget;
+    struct hs_loss_watch losses;
     struct hs_ledger_watch ledgers;
     struct hs_typed_records types; /* of the recorded blocks */
     uint64_t types_cost_ns;        /* what reading them took */
@@ -102,7 +104,8 @@ bool hs_target_is_older(const struct hs_target *target, const struct hs_target *
  * second. */
 bool hs_target_is_prelude(const struct hs_target *target, const struct hs_target *next);
 
-/* Writes the current time into the control page, and reads /proc when that is due. */
+/* Writes the current time into the control page, and reads /proc and the counters of losses when
+ * that is due. */
 void hs_target_look(struct hs_target *target, uint64_t now_ns);
 
 /* Reads what the process's resident memory consists of, when that is due. Returns when to call

@@ -3,7 +3,9 @@
  */
 #include "collect/target_budget.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "collect/region/region_control.h"
@@ -75,6 +77,20 @@ static void read_counters(const struct hs_region *region, struct hs_budget_readi
             reading->timed_ns += blocks[k].timed_ns;
         }
     }
+}
+
+int hs_target_budget_describe(const struct hs_target_budget *budget, struct hs_snapshot *snap)
+{
+    if (budget->change_count == 0) {
+        return 0;
+    }
+    snap->changes = calloc(budget->change_count, sizeof(snap->changes[0]));
+    if (!snap->changes) {
+        return -ENOMEM;
+    }
+    memcpy(snap->changes, budget->changes, budget->change_count * sizeof(snap->changes[0]));
+    snap->change_count = (uint32_t)budget->change_count;
+    return 0;
 }
 
 /* The CPU time of all threads of a process, also of those that have ended. 0: unknown. */

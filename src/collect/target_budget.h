@@ -41,6 +41,9 @@ void hs_target_budget_set(struct hs_target_budget *budget, struct hs_region *reg
 /* Frees the changes. */
 void hs_target_budget_deinit(struct hs_target_budget *budget);
 
+/* Gives the snapshot a copy of the changes. 0 or -ENOMEM. */
+int hs_target_budget_describe(const struct hs_target_budget *budget, struct hs_snapshot *snap);
+
 /* The interval with which a forked child continues when its session asked for `asked_bytes`: its
  * parent's, if that was raised. */
 uint64_t hs_target_budget_inherited(const struct hs_region *region, uint64_t asked_bytes);

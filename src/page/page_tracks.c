@@ -1,12 +1,13 @@
 /*
- * Writes the counters of processes and the machine, and the changes of the sampling interval. See
- * page_parts.h.
+ * Writes the counters of processes and the machine, the changes of the sampling interval, and when
+ * something was lost. See page_parts.h.
  */
 #include <math.h>
 
 #include "page/page_column.h"
 #include "page/page_parts.h"
 #include "profile/model/describe.h"
+#include "profile/model/loss.h"
 #include "util/buf.h"
 #include "util/json.h"
 #include "util/proc_counters.h"
@@ -75,6 +76,24 @@ static void write_change(const struct hs_page_source *source,
     hs_buf_deinit(&text);
 }
 
+static void write_loss_time(const struct hs_page_source *source,
+                            const struct hs_profile_loss_time *time, struct hs_json *json)
+{
+    const struct hs_profile *p = source->profile;
+    struct hs_buf text = HS_BUF_INIT;
+    hs_loss_describe(p, &time->loss, NULL, &text);
+    hs_json_open(json, '{');
+    hs_json_kv_uint(json, "process", source->process_first + time->loss.process);
+    hs_json_kv_double(json, "from_ms", hs_page_ms(source, time->from_ns));
+    hs_json_kv_double(json, "to_ms", hs_page_ms(source, time->to_ns));
+    hs_json_kv_string(json, "name", hs_profile_string(p, time->loss.name));
+    hs_json_kv_uint(json, "count", time->loss.count);
+    hs_json_kv_bool(json, "is_serious", time->loss.is_serious);
+    hs_json_kv_string(json, "text", hs_buf_text(&text));
+    hs_json_close(json, '}');
+    hs_buf_deinit(&text);
+}
+
 void hs_page_tracks_write(const struct hs_page *page, struct hs_json *json)
 {
     hs_json_key(json, "tracks");
@@ -92,6 +111,15 @@ void hs_page_tracks_write(const struct hs_page *page, struct hs_json *json)
         const struct hs_page_source *source = &page->sources[file];
         for (uint32_t i = 0; i < source->profile->change_count; i++) {
             write_change(source, &source->profile->changes[i], json);
+        }
+    }
+    hs_json_close(json, ']');
+    hs_json_key(json, "loss_times");
+    hs_json_open(json, '[');
+    for (uint32_t file = 0; file < page->source_count; file++) {
+        const struct hs_page_source *source = &page->sources[file];
+        for (uint32_t i = 0; i < source->profile->loss_time_count; i++) {
+            write_loss_time(source, &source->profile->loss_times[i], json);
         }
     }
     hs_json_close(json, ']');

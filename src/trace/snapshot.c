@@ -20,6 +20,7 @@ void hs_snapshot_free(struct hs_snapshot *snap)
     free(snap->exe);
     free(snap->cmdline);
     free(snap->changes);
+    free(snap->loss_times);
     hs_ledger_free(snap->ledger);
     hs_ledger_free(snap->rss_peak_ledger);
     hs_pinned_pages_free(snap->pins);

@@ -212,6 +212,16 @@ struct hs_snap_change {
     uint32_t rarity;
 };
 
+/* So many times of losses are kept of a process. */
+#define HS_SNAP_LOSS_TIMES_MAX 64U
+
+/* When something was lost: `count` of this kind, after `from` and not after `to`. */
+struct hs_snap_loss_time {
+    uint64_t from_mono_ns, to_mono_ns;
+    uint64_t count;
+    uint64_t loss; /* enum hs_loss */
+};
+
 /* How the process ended, as far as it is known when the snapshot is taken. */
 enum hs_exit_kind {
     HS_EXIT_RUNNING,
@@ -265,6 +275,8 @@ struct hs_snapshot {
 
     struct hs_snap_change *changes; /* changes of the interval, oldest first */
     uint32_t change_count;
+    struct hs_snap_loss_time *loss_times; /* in the order of their beginnings */
+    uint32_t loss_time_count;
 
     struct hs_estimate live, alloc, peak; /* sums over all heaps that are not carved */
     struct hs_inherited inherited;

@@ -36,6 +36,7 @@ struct head {
     Hs__Pb__HsThread *threads;
     Hs__Pb__HsThread **thread_pointers;
     Hs__Pb__HsAmount *thread_live;
+    Hs__Pb__HsLossTime *loss_times, **loss_time_pointers;
     Hs__Pb__HsChange *changes;
     Hs__Pb__HsChange **change_pointers;
     uint64_t lost_bytes[HS_LOSS_N], lost_alloc_fx[HS_LOSS_N];
@@ -54,6 +55,8 @@ static void head_deinit(struct head *head)
     free(head->thread_pointers);
     free(head->thread_live);
     free(head->changes);
+    free(head->loss_times);
+    free(head->loss_time_pointers);
     free(head->change_pointers);
     hs_heap_packets_deinit(&head->heaps);
     hs_ledger_packets_deinit(&head->ledgers);
@@ -294,6 +297,40 @@ static int fill_changes(struct head *head, const struct hs_snapshot *snap, Hs__P
     return 0;
 }
 
+/* Writes when something was lost, if that has changed since the previous dump. */
+static int fill_loss_times(struct head *head, const struct hs_writer_dump *dump,
+                           Hs__Pb__HsDump *out)
+{
+    const struct hs_snapshot *snap = dump->snap;
+    size_t count = snap->loss_time_count;
+    if (count == 0) {
+        return 0;
+    }
+    struct hs_intern_key key = hs_intern_hash(snap->loss_times, count * sizeof(*snap->loss_times));
+    if (key.lo == dump->process->loss_times_hash) {
+        return 0;
+    }
+    head->loss_times = calloc(count, sizeof(head->loss_times[0]));
+    head->loss_time_pointers = calloc(count, sizeof(head->loss_time_pointers[0]));
+    if (!head->loss_times || !head->loss_time_pointers) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct hs_snap_loss_time *from = &snap->loss_times[i];
+        Hs__Pb__HsLossTime *it = head->loss_time_pointers[i] = &head->loss_times[i];
+        hs__pb__hs_loss_time__init(it);
+        it->has_loss = it->has_from_ns = it->has_to_ns = it->has_count = true;
+        it->loss = (uint32_t)from->loss;
+        it->from_ns = from->from_mono_ns;
+        it->to_ns = from->to_mono_ns;
+        it->count = from->count;
+    }
+    dump->process->loss_times_hash = key.lo;
+    out->n_loss_times = count;
+    out->loss_times = head->loss_time_pointers;
+    return 0;
+}
+
 /* Writes why the dump is empty. */
 static void fill_refusal(const struct hs_snapshot *snap, Hs__Pb__HsDump *out)
 {
@@ -379,6 +416,9 @@ int hs_writer_head(struct hs_trace_writer *writer, const struct hs_writer_dump *
     }
     if (err == 0) {
         err = fill_changes(head, snap, out);
+    }
+    if (err == 0) {
+        err = fill_loss_times(head, dump, out);
     }
     if (err == 0) {
         err = hs_writer_ledgers_fill(dump, &head->ledgers, out);

@@ -71,6 +71,7 @@ struct hs_written_process {
     size_t written_capacity;
     uint64_t info_hash;
     uint64_t modules_hash;
+    uint64_t loss_times_hash;
     uint64_t ledger_time_ns; /* of the ledger that was written last; 0: none */
     /* By id: the hash of the thread as it was written last; 0: it was not. */
     uint64_t *thread_hashes;

@@ -136,6 +136,38 @@ static int write_process(struct hs_report *report, struct hs_json *json, uint32_
     return err;
 }
 
+static double seconds_into(const struct hs_profile_process *process, uint64_t time_ns)
+{
+    return time_ns > process->start_ns ? (double)(time_ns - process->start_ns) / 1e9 : 0;
+}
+
+/* When it was lost, as far as the file knows. */
+static void write_loss_times(const struct hs_profile *p, const struct hs_profile_loss *loss,
+                             struct hs_json *json)
+{
+    bool is_first = true;
+    for (uint32_t i = 0; i < p->loss_time_count; i++) {
+        const struct hs_profile_loss_time *time = &p->loss_times[i];
+        if (time->loss.process != loss->process || time->loss.name != loss->name) {
+            continue;
+        }
+        if (is_first) {
+            hs_json_key(json, "times");
+            hs_json_open_inline(json, '[');
+            is_first = false;
+        }
+        const struct hs_profile_process *process = &p->processes[loss->process];
+        hs_json_open_inline(json, '{');
+        hs_json_kv_double(json, "from_seconds", seconds_into(process, time->from_ns));
+        hs_json_kv_double(json, "to_seconds", seconds_into(process, time->to_ns));
+        hs_json_kv_uint(json, "count", time->loss.count);
+        hs_json_close(json, '}');
+    }
+    if (!is_first) {
+        hs_json_close(json, ']');
+    }
+}
+
 static void write_losses(struct hs_report *report, struct hs_json *json)
 {
     const struct hs_profile *p = report->profile;
@@ -158,6 +190,7 @@ static void write_losses(struct hs_report *report, struct hs_json *json)
         }
         hs_json_kv_bool(json, "is_serious", loss->is_serious);
         hs_json_kv_string(json, "text", hs_profile_string(p, loss->text));
+        write_loss_times(p, loss, json);
         hs_json_close(json, '}');
     }
     hs_json_close(json, ']');

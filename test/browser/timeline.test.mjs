@@ -38,11 +38,18 @@ test("each snapshot is a diamond, and what happened is marked and listed", async
   assert.equal(await page.locator(".timeline-diamond").count(), 3);
   assert.equal(await page.locator(".timeline-named").count(), 1);
   const marks = await page.$$eval(".timeline-mark", (all) => all.map((each) => each.textContent));
-  assert.deepEqual(marks, ["⚑", "⇕", "▲"]);
+  assert.deepEqual(marks, ["!", "⚑", "⇕", "▲"]);
+  const loss = page.locator(".timeline-mark-loss").nth(1);
+  assert.match(await loss.getAttribute("title"), /^2\.00 s to 3\.50 s: samples lost.*8 samples$/);
+  const [bar, all] = [await page.locator(".timeline-span").boundingBox(), await plotBox(page)];
+  assert.ok(Math.abs(bar.width / all.width - 1500 / 12546) < 0.002, "it lasts as long as the loss");
+  const from = (2000 + 123) / 12546;
+  assert.ok(Math.abs((bar.x - all.x) / all.width - from) < 0.002, "and begins where it began");
   const list = await page.textContent(".timeline-list");
+  assert.match(list, /2\.00 s to 3\.50 s.*8 samples.*4\.00 s/);
   assert.match(
     list,
-    /4\.00 s.*“loaded”.*6\.00 s.*interval raised.*9\.00 s.*peak.*not recorded.*lost/,
+    /4\.00 s.*“loaded”.*6\.00 s.*interval raised.*9\.00 s.*peak.*not recorded.*lost.*\(4\)/,
   );
   assert.deepEqual(problems, []);
   await close();

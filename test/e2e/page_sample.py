@@ -201,6 +201,8 @@ def profile(names):
                     "time_ms": [0] + [1000] * 12, "value": [20 * MIB] + [9 * MIB] * 12}],
         "changes": [{"process": 0, "time_ms": 6000, "from_bytes": 4096, "to_bytes": 16384, "reason": "memory",
                      "text": "sampling interval raised from 4.00 KiB to 16.0 KiB"}],
+        "loss_times": [{"process": 0, "name": "samples_lost", "from_ms": 2000, "to_ms": 3500, "count": 8, "is_serious": True,
+                        "text": "samples lost: a table was full: 8 samples"}],
         "left_out": None,
     }
 

@@ -138,6 +138,7 @@ export function sampleProfile(): RawProfile {
       },
     ],
     changes: [],
+    loss_times: [],
     left_out: null,
   };
 }

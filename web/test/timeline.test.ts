@@ -8,7 +8,7 @@ import { parseAddress } from "../src/state.ts";
 import { timeTick } from "../src/timeline/axis.ts";
 import { countersOf, defaultCounters } from "../src/timeline/counters.ts";
 import { aligned, heapCurves, processCurves, stacked, valueAt } from "../src/timeline/curves.ts";
-import { marksOf } from "../src/timeline/marks.ts";
+import { markTime, marksOf } from "../src/timeline/marks.ts";
 import { hasTimes, pictureOf } from "../src/timeline/what_is_shown.ts";
 import { mostLive, treeOf } from "../src/timeline/process_tree.ts";
 import { moved, parseRange, rangeOfKey, rangeText, zoomed } from "../src/timeline/range.ts";
@@ -220,6 +220,29 @@ describe("marks", () => {
       ["peak", 1500, "the peak: 2.00 KiB were live"],
       ["loss", null, "samples lost (12)"],
     ]);
+  });
+
+  it("of losses have their time, where it is known", () => {
+    const timed = profileOf((raw) => {
+      const base = { process: 0, name: "table_full", is_serious: true };
+      raw.loss_times = [
+        { ...base, from_ms: 100, to_ms: 350, count: 4, text: "samples lost: 4" },
+        { ...base, from_ms: 900, to_ms: 900, count: 3, text: "samples lost: 3" },
+      ];
+    });
+    const loss = (name: string, count: number) => ({ pid: 42, name, count, text: name });
+    const losses = [loss("table_full", 9), loss("stack_empty", 2)];
+    const of = (report: object) =>
+      marksOf(timed, [0], [], report as never).filter(({ kind }) => kind === "loss");
+    expect(of({ losses }).map(({ timeMs, untilMs, text }) => [timeMs, untilMs, text])).toEqual([
+      [100, 350, "samples lost: 4"],
+      [900, undefined, "samples lost: 3"],
+      [null, undefined, "table_full (2)"],
+      [null, undefined, "stack_empty (2)"],
+    ]);
+    const all = of({ losses: [loss("table_full", 7)] });
+    expect(all.map(({ timeMs }) => timeMs)).toEqual([100, 900]);
+    expect(markTime(all[0], 50)).toBe("50.0 ms to 300 ms");
   });
 
   it("of other processes are not there", () => {

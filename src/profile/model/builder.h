@@ -180,6 +180,9 @@ void hs_builder_loss(struct hs_builder *builder, uint32_t process, const char *n
 /* The same with all fields of `loss`, except that `name` and `text` of `loss` are set here. */
 void hs_builder_weighed_loss(struct hs_builder *builder, const char *name, const char *text,
                              const struct hs_profile_loss *loss);
+/* Adds when such a loss occurred, with its name and text as above. */
+void hs_builder_loss_time(struct hs_builder *builder, const char *name, const char *text,
+                          const struct hs_profile_loss_time *time);
 /* Sets the kind of file that the profile came from, a constant text: see hs_profile.origin. */
 void hs_builder_set_origin(struct hs_builder *builder, const char *origin);
 /* Sets what must be added to a time of the profile to get CLOCK_REALTIME. */

@@ -409,6 +409,20 @@ void hs_builder_weighed_loss(struct hs_builder *builder, const char *name, const
     }
 }
 
+void hs_builder_loss_time(struct hs_builder *builder, const char *name, const char *text,
+                          const struct hs_profile_loss_time *time)
+{
+    struct hs_profile *p = builder->p;
+    struct hs_profile_loss_time put = *time;
+    put.loss.name = hs_builder_string(builder, name);
+    put.loss.text = hs_builder_string(builder, text);
+    if (put.loss.count > 0 &&
+        hs_builder_grow(builder, &p->loss_times, &builder->loss_time_capacity,
+                        (uint64_t)p->loss_time_count + 1, sizeof(p->loss_times[0]))) {
+        p->loss_times[p->loss_time_count++] = put;
+    }
+}
+
 void hs_builder_set_origin(struct hs_builder *builder, const char *origin)
 {
     builder->p->origin = origin;

@@ -29,6 +29,7 @@ struct hs_builder {
     size_t string_capacity, module_capacity, frame_capacity, node_capacity, line_capacity;
     size_t heap_capacity, dump_heap_capacity, process_capacity, dump_capacity, sample_capacity;
     size_t thread_capacity, loss_capacity, change_capacity, place_capacity;
+    size_t loss_time_capacity;
     size_t asked_heap_capacity, ledger_capacity, ledger_line_capacity, pins_capacity;
     size_t mapped_stack_capacity, part_capacity, birth_capacity, lifetime_capacity, block_capacity;
     struct hs_intern scopes; /* (parent, name) */

@@ -36,6 +36,7 @@ void hs_profile_free(struct hs_profile *profile)
     free(profile->scopes);
     free(profile->threads);
     free(profile->losses);
+    free(profile->loss_times);
     free(profile->cut_modules);
     free(profile->nameless);
     free(profile->changes);

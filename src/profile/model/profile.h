@@ -325,6 +325,13 @@ struct hs_profile_loss {
     bool is_refusal;
 };
 
+/* When a process lost something: `loss` counts what was found lost after from_ns, and not after
+ * to_ns. What it stands for is not known. */
+struct hs_profile_loss_time {
+    struct hs_profile_loss loss;
+    uint64_t from_ns, to_ns;
+};
+
 /* A figure of a process or of the machine, read repeatedly. */
 struct hs_profile_track {
     /* HS_PROFILE_NO_PROCESS: of the machine, or of a process whose heap is not in the file */
@@ -414,6 +421,8 @@ struct hs_profile {
     uint32_t thread_count;
     struct hs_profile_loss *losses;
     uint32_t loss_count;
+    struct hs_profile_loss_time *loss_times; /* by process, then by from_ns */
+    uint32_t loss_time_count;
     struct hs_profile_cut_module *cut_modules; /* by process */
     uint32_t cut_module_count;
     struct hs_profile_nameless *nameless; /* in file order */

@@ -67,11 +67,30 @@ static void set_cuts(struct hs_load *load, struct hs_load_losses *losses,
     }
 }
 
+/* A dump without times has those of the dump before it. */
+static void set_times(struct hs_load_losses *losses, const Hs__Pb__HsDump *dump)
+{
+    if (dump->n_loss_times > 0) {
+        losses->time_count = 0;
+    }
+    for (size_t i = 0; i < dump->n_loss_times && losses->time_count < HS_SNAP_LOSS_TIMES_MAX; i++) {
+        const Hs__Pb__HsLossTime *from = dump->loss_times[i];
+        if (from->count > 0 && from->from_ns <= from->to_ns) {
+            losses->times[losses->time_count++] =
+                (struct hs_snap_loss_time){ .from_mono_ns = from->from_ns,
+                                            .to_mono_ns = from->to_ns,
+                                            .count = from->count,
+                                            .loss = from->loss };
+        }
+    }
+}
+
 void hs_load_losses_set(struct hs_load *load, struct hs_load_losses *losses,
                         const Hs__Pb__HsDump *dump, uint8_t refusal)
 {
     set_guesses(load, losses, dump);
     set_cuts(load, losses, dump);
+    set_times(losses, dump);
     set_counts(losses->lost_count, dump->lost_count, dump->n_lost_count);
     set_counts(losses->stack_end_count, dump->stack_end_count, dump->n_stack_end_count);
     set_weights(losses->lost, dump->lost_bytes, dump->n_lost_bytes, dump->lost_alloc_fx,
@@ -112,8 +131,27 @@ static const struct {
     { HS_LANGUAGE_RUBY, HS_LOAD_LOSS_RUBY },
 };
 
+static void add_times(struct hs_load *load, uint32_t process, const struct hs_load_losses *losses)
+{
+    for (uint32_t i = 0; i < losses->time_count; i++) {
+        const struct hs_snap_loss_time *from = &losses->times[i];
+        uint32_t loss = from->loss < UINT32_MAX ? (uint32_t)from->loss : UINT32_MAX;
+        struct hs_loss_text text = hs_loss_of_client(loss);
+        hs_builder_loss_time(
+            load->builder, text.name, text.text,
+            &(struct hs_profile_loss_time){ .loss = { .process = process,
+                                                      .count = from->count,
+                                                      .unit = (uint8_t)unit_of(loss),
+                                                      .is_serious = text.is_serious,
+                                                      .is_refusal = text.is_refusal },
+                                            .from_ns = from->from_mono_ns,
+                                            .to_ns = from->to_mono_ns });
+    }
+}
+
 void hs_load_losses_add(struct hs_load *load, uint32_t process, const struct hs_load_losses *losses)
 {
+    add_times(load, process, losses);
     for (uint32_t i = 0; i < 16; i++) {
         const struct hs_load_weight *lost = &losses->lost[i];
         hs_loss_add_weighed(load->builder, process, hs_loss_of_client(i), unit_of(i),

@@ -32,6 +32,7 @@
 
 #include "profile/model/builder.h"
 #include "profile/read/load.h"
+#include "trace/snapshot.h"
 #include "trace/trace_decoder.h"
 #include "util/intern_array.h"
 
@@ -164,6 +165,8 @@ struct hs_load_losses {
     uint32_t guess_count;
     struct hs_profile_cut_module cuts[32];
     uint32_t cut_count;
+    struct hs_snap_loss_time times[HS_SNAP_LOSS_TIMES_MAX]; /* of the last dump that has some */
+    uint32_t time_count;
 };
 
 /* Adds the places of a process's modules (load_places.c). */

@@ -121,6 +121,17 @@ export interface IntervalChange {
   text: string;
 }
 
+/* Found lost after `from_ms`, and not after `to_ms`. */
+export interface LossTime {
+  process: number;
+  from_ms: number | null;
+  to_ms: number | null;
+  name: string;
+  count: number;
+  is_serious: boolean;
+  text: string;
+}
+
 export interface RawProfile {
   format: number;
   generator: string;
@@ -140,6 +151,7 @@ export interface RawProfile {
   ages: readonly number[];
   tracks: readonly RawTrack[];
   changes: readonly IntervalChange[];
+  loss_times: readonly LossTime[];
   left_out: { snapshots: number; text: string } | null;
 }
 

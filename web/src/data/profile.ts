@@ -8,6 +8,7 @@ import { addUp, FormatError, indices, integers, tableCount } from "./columns.ts"
 import { makeLoader, type Loader } from "./loader.ts";
 import type {
   IntervalChange,
+  LossTime,
   Ledger,
   Process,
   ProfileFile,
@@ -104,6 +105,7 @@ export interface Profile {
   ages: readonly number[];
   tracks: readonly Track[];
   changes: readonly IntervalChange[];
+  lossTimes: readonly LossTime[];
   leftOut: string | null;
   /* The rows of a snapshot; null where they are not in the page. */
   rows: Loader<number, Rows | null>;
@@ -209,6 +211,7 @@ function checkObjects(raw: RawProfile): void {
     inTable(snapshot.process, raw.processes, "process");
     for (const heap of snapshot.heaps) inTable(heap.heap, raw.heaps, "heap");
   }
+  for (const time of raw.loss_times) inTable(time.process, raw.processes, "process");
   for (const file of raw.files) {
     for (const snapshot of file.selected) inTable(snapshot, raw.snapshots, "snapshot");
   }
@@ -232,6 +235,7 @@ export function decodeProfile(raw: RawProfile, source: DataSource): Profile {
     ages: raw.ages,
     tracks: raw.tracks.map(decodeTrack),
     changes: raw.changes,
+    lossTimes: raw.loss_times,
     leftOut: raw.left_out?.text ?? null,
     rows: makeLoader(ROWS_KEPT, async (index) => {
       const name = raw.snapshots[index].rows;

@@ -10,7 +10,7 @@ import { snapshotTitle } from "../data/names.ts";
 import type { Profile } from "../data/profile.ts";
 import { cut } from "../format.ts";
 import { timeOf } from "./curves.ts";
-import { MARK_SIGNS, type Mark } from "./marks.ts";
+import { MARK_SIGNS, markTime, type Mark } from "./marks.ts";
 import { isIn, type Range } from "./range.ts";
 
 interface Props {
@@ -139,20 +139,48 @@ export function SnapshotLane(props: Props) {
   );
 }
 
+interface MarkProps {
+  marks: readonly Mark[];
+  range: Range;
+  origin: number;
+}
+
+/* A sign, and a bar to the end of what lasted. */
+function MarkSign({ mark, range, origin }: Omit<MarkProps, "marks"> & { mark: Mark }) {
+  const from = Math.max(mark.timeMs ?? 0, range.from);
+  const until = Math.min(mark.untilMs ?? from, range.to);
+  const title = `${markTime(mark, origin)}: ${mark.text}`;
+  const width = `${(100 * (until - from)) / (range.to - range.from)}%`;
+  return (
+    <>
+      {until > from && (
+        <span
+          class={`timeline-span timeline-mark-${mark.kind}`}
+          style={{ left: percent(from, range), width }}
+          title={title}
+        />
+      )}
+      <span
+        class={`timeline-mark timeline-mark-${mark.kind}`}
+        style={{ left: percent(from, range) }}
+        title={title}
+      >
+        {MARK_SIGNS[mark.kind]}
+      </span>
+    </>
+  );
+}
+
 /* Signs of what happened; the words stand in a list below, so screen readers skip them here. */
-export function MarkLane({ marks, range }: { marks: readonly Mark[]; range: Range }) {
-  const shown = marks.filter((mark) => mark.timeMs !== null && isIn(mark.timeMs, range));
+export function MarkLane({ marks, range, origin }: MarkProps) {
+  const shown = marks.filter(
+    ({ timeMs, untilMs }) =>
+      timeMs !== null && timeMs <= range.to && (untilMs ?? timeMs) >= range.from,
+  );
   return (
     <div class="timeline-lane timeline-marks" aria-hidden="true">
       {shown.map((mark) => (
-        <span
-          key={mark.key}
-          class={`timeline-mark timeline-mark-${mark.kind}`}
-          style={{ left: percent(mark.timeMs ?? 0, range) }}
-          title={mark.text}
-        >
-          {MARK_SIGNS[mark.kind]}
-        </span>
+        <MarkSign key={mark.key} mark={mark} range={range} origin={origin} />
       ))}
     </div>
   );

@@ -7,7 +7,7 @@ import type { Profile } from "../data/profile.ts";
 import { bytes, cut, margin, plural } from "../format.ts";
 import { linkTo } from "../state.ts";
 import { timeOf } from "./curves.ts";
-import { MARK_SIGNS, MARK_TITLES, timeText, type Mark } from "./marks.ts";
+import { MARK_SIGNS, MARK_TITLES, markTime, timeText, type Mark } from "./marks.ts";
 
 /* More marks than this stand behind one line. */
 const MARKS_OPEN = 8;
@@ -26,7 +26,7 @@ export function Happenings({ marks, origin }: { marks: readonly Mark[]; origin: 
             <span class={`timeline-sign timeline-mark-${mark.kind}`} aria-hidden="true">
               {MARK_SIGNS[mark.kind]}
             </span>
-            <span class="number">{timeText(mark.timeMs, origin)}</span>
+            <span class="number">{markTime(mark, origin)}</span>
             <span class="timeline-text">
               <span class="hidden-but-read">{MARK_TITLES[mark.kind]}: </span>
               <bdi>{mark.text}</bdi>

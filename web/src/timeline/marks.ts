@@ -15,6 +15,8 @@ export interface Mark {
   kind: MarkKind;
   /* null: the file does not say when */
   timeMs: number | null;
+  /* Of something that lasted, or happened at an unknown moment in between. */
+  untilMs?: number;
   text: string;
   /* Of a peak: how many bytes lived. */
   bytes?: number;
@@ -37,6 +39,7 @@ export const MARK_TITLES: Readonly<Record<MarkKind, string>> = {
 
 interface Loss {
   pid?: number;
+  name: string;
   text: string;
   count: number;
   is_serious: boolean;
@@ -49,6 +52,52 @@ function lossesOf(report: Report | null): Loss[] {
     (each: unknown): each is Loss =>
       typeof each === "object" && each !== null && typeof (each as Loss).text === "string",
   );
+}
+
+const lossKey = (pid: number | undefined, name: string) => `${pid ?? ""} ${name}`;
+
+/* The losses whose times are known. */
+function timedLosses(profile: Profile, processes: readonly number[]): Mark[] {
+  const marks: Mark[] = [];
+  profile.lossTimes.forEach((time, i) => {
+    if (!processes.includes(time.process) || time.from_ms === null) return;
+    const mark: Mark = {
+      key: `loss time ${i}`,
+      kind: "loss",
+      timeMs: time.from_ms,
+      text: prefixOf(profile, time.process, processes.length) + cut(time.text, 400),
+    };
+    if (time.to_ms !== null && time.to_ms > time.from_ms) mark.untilMs = time.to_ms;
+    marks.push(mark);
+  });
+  return marks;
+}
+
+/* What the report counts in addition: the file does not tell when it was lost. */
+function untimedLosses(
+  profile: Profile,
+  processes: readonly number[],
+  report: Report | null,
+): Mark[] {
+  const known = new Map<string, number>();
+  for (const time of profile.lossTimes) {
+    if (!processes.includes(time.process)) continue;
+    const key = lossKey(profile.processes[time.process].pid, time.name);
+    known.set(key, (known.get(key) ?? 0) + time.count);
+  }
+  const marks: Mark[] = [];
+  lossesOf(report).forEach((loss, i) => {
+    const process = processes.find((each) => profile.processes[each].pid === loss.pid);
+    if (loss.pid !== undefined && process === undefined) return;
+    const key = lossKey(loss.pid, loss.name);
+    const timed = Math.min(known.get(key) ?? 0, loss.count);
+    known.set(key, (known.get(key) ?? 0) - timed);
+    if (timed > 0 && timed === loss.count) return;
+    const prefix = process === undefined ? "" : prefixOf(profile, process, processes.length);
+    const text = `${prefix}${cut(loss.text, 400)} (${loss.count - timed})`;
+    marks.push({ key: `loss ${i}`, kind: "loss", timeMs: null, text });
+  });
+  return marks;
 }
 
 /* The highest peak that a snapshot of the process knows. */
@@ -102,20 +151,19 @@ export function marksOf(
     const peak = peakMark(profile, process, prefixOf(profile, process, processes.length));
     if (peak) marks.push(peak);
   }
-  const pids = new Set(processes.map((process) => profile.processes[process].pid));
-  lossesOf(report).forEach((loss, i) => {
-    if (loss.pid !== undefined && !pids.has(loss.pid)) return;
-    const process = processes.find((each) => profile.processes[each].pid === loss.pid);
-    const prefix = process === undefined ? "" : prefixOf(profile, process, processes.length);
-    const text = `${prefix}${cut(loss.text, 400)} (${loss.count})`;
-    marks.push({ key: `loss ${i}`, kind: "loss", timeMs: null, text });
-  });
+  marks.push(...timedLosses(profile, processes), ...untimedLosses(profile, processes, report));
   const order = (mark: Mark) => mark.timeMs ?? Infinity;
   return marks.sort((a, b) => (order(a) === order(b) ? 0 : order(a) - order(b)));
 }
 
 function prefixOf(profile: Profile, process: number, count: number): string {
   return count > 1 ? `${cut(processTitle(profile, process), 60)}: ` : "";
+}
+
+/* "12.3 s", or "12.3 s to 12.5 s", from the start of what is shown. */
+export function markTime(mark: Mark, originMs: number): string {
+  const from = timeText(mark.timeMs, originMs);
+  return mark.untilMs === undefined ? from : `${from} to ${timeText(mark.untilMs, originMs)}`;
 }
 
 /* "12.3 s", from the start of what is shown. */

@@ -164,7 +164,7 @@ function ChartsCard(props: CardProps) {
         onKeyDown={(event) => zoomWithKeys(event, range, whole)}
       >
         <MemoryChart picture={picture} selection={selection} peak={peak} {...chart} />
-        <MarkLane marks={marks} range={range} />
+        <MarkLane marks={marks} range={range} origin={origin} />
         <Lanes {...props} selected={selection.snapshots} onPoint={setPointed} />
         <p class="timeline-detail" role="status">
           {whatIsPointedAt(props, pointed, cursor)}
