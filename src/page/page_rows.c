@@ -48,7 +48,7 @@ static double value_headline(const void *ctx, uint32_t row)
     const struct hs_page_rows *rows = ctx;
     const struct hs_agg *agg = &rows->source->branch.agg;
     uint32_t node = agg->malloc_nodes[sample_at(rows, rows->first[row])->node];
-    return agg->nodes[node].depth - agg->nodes[hs_agg_responsible(agg, node)].depth;
+    return agg->nodes[node].depth - agg->nodes[hs_agg_headline(agg, node)].depth;
 }
 
 enum field {

@@ -1,6 +1,7 @@
 """The paragraph "Where did the memory go?": which functions it names, and what its first sentence
 says."""
 
+import json
 import re
 import subprocess
 
@@ -105,3 +106,25 @@ def test_the_share_of_a_function_is_that_of_the_table(dist, tmp_path):
     share, name = re.search(r"(\S+) % was allocated by (\w+) or by functions that it called", said).groups()
     assert name == "load", said
     assert re.search(rf" {re.escape(share)} %   load\b", text), text
+
+
+SORTED = r"""
+#include <stdlib.h>
+static long all[1000000];
+static int compare(const void *a, const void *b) { return (*(const long *)a > *(const long *)b) - (*(const long *)a < *(const long *)b); }
+__attribute__((noinline)) void sort_names(void) { qsort(all, 1000000, sizeof(all[0]), compare); all[0]++; }
+int main(void) { void *volatile kept = malloc(5000); sort_names(); return kept == NULL; }
+"""
+
+
+def test_functions_of_libc_are_passed_over(dist, tmp_path):
+    """qsort allocates 8 MB. The answer, the mark of the stack and the table of functions name its caller."""
+    source = tmp_path / "s.c"
+    source.write_text(SORTED)
+    subprocess.run(["gcc", "-O1", "-g", "-o", tmp_path / "s", source], check=True)
+    said, text = answer(dist, tmp_path, tmp_path / "s")
+    assert re.search(r"9\d\.\d % of it was allocated by sort_names\b", said) and "qsort" not in said, said
+    assert re.search(r"^ +__qsort_r.*\n +> sort_names", text, re.M), text
+    done = subprocess.run([dist / "bin/heapscope", "report", "--json", tmp_path / "a.pftrace"], check=True, capture_output=True, env=clean_env())
+    first = json.loads(done.stdout)["functions_by_self"][0]
+    assert first["function"] == "sort_names" and first["self"]["bytes"] == 8000000, first

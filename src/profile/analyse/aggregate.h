@@ -194,17 +194,11 @@ int hs_agg_children_build(const struct hs_agg *agg, const struct hs_amount *tota
 void hs_agg_children_deinit(struct hs_agg_children *children);
 
 /*
- * The node that names the stack which ends at `node`: the innermost frame of the program itself; if
- * there is none, the best substitute.
+ * The node that names the stack which ends at `node`, and whose function the stack counts for in a
+ * table of functions: the innermost frame of the program itself; if there is none, the innermost one
+ * of a language's library or runtime. So every view makes the same function responsible.
  */
 uint32_t hs_agg_headline(const struct hs_agg *agg, uint32_t node);
-
-/*
- * The node whose function the stack that ends at `node` counts for in a table of functions: the
- * innermost one that is not an allocation function, as it needed the memory. If it is of a runtime,
- * then the function that the runtime runs.
- */
-uint32_t hs_agg_responsible(const struct hs_agg *agg, uint32_t node);
 
 /*
  * Writes the name of a function: "parse(char const*)", "libfoo.so+0x1a2b", "0x7f12...". The text is

@@ -69,23 +69,6 @@ int hs_agg_totals(const struct hs_agg *agg, enum hs_quantity quantity,
     return 0;
 }
 
-uint32_t hs_agg_responsible(const struct hs_agg *agg, uint32_t node)
-{
-    uint32_t runtime = HS_NODE_NONE;
-    for (uint32_t n = node; n != HS_NODE_NONE; n = agg->nodes[n].parent) {
-        const struct hs_agg_function *function = &agg->functions[agg->nodes[n].function];
-        bool is_passed = function->class_ == HS_FRAME_CLASS_ALLOCATOR || function->is_heap ||
-                         (runtime != HS_NODE_NONE && function->class_ == HS_FRAME_CLASS_LIBRARY);
-        if (function->class_ == HS_FRAME_CLASS_RUNTIME) {
-            runtime = runtime == HS_NODE_NONE ? n : runtime;
-        } else if (!is_passed) {
-            bool is_own = function->class_ == HS_FRAME_CLASS_USER;
-            return is_own || runtime == HS_NODE_NONE ? n : runtime;
-        }
-    }
-    return runtime == HS_NODE_NONE ? node : runtime;
-}
-
 int hs_agg_functions(const struct hs_agg *agg, enum hs_quantity quantity,
                      struct hs_agg_row **ret_rows, uint32_t *ret_row_count)
 {
@@ -103,7 +86,7 @@ int hs_agg_functions(const struct hs_agg *agg, enum hs_quantity quantity,
             continue;
         }
         uint32_t node = agg->selves[i].node;
-        hs_amount_add(&rows[agg->nodes[hs_agg_responsible(agg, node)].function].self, amount);
+        hs_amount_add(&rows[agg->nodes[hs_agg_headline(agg, node)].function].self, amount);
         for (; node != HS_NODE_NONE; node = agg->nodes[node].parent) {
             uint32_t function = agg->nodes[node].function;
             if (seen_in[function] != i + 1) {

@@ -2,8 +2,8 @@
  * Divides what is selected by one property: function, module, heap, process, thread, type, scope,
  * age.
  *
- * A row counts for the function that the report would name for it: the innermost one that does not
- * merely allocate (the column `headline`).
+ * A row counts for the function that the report would name for it: the innermost one that is not of
+ * an allocator, a language's library or a runtime (the column `headline`).
  */
 import { functionOfNode, partName, processTitle, shortName } from "./names.ts";
 import type { Profile } from "./profile.ts";
