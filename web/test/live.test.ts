@@ -78,12 +78,19 @@ describe("processes", () => {
   });
   const all = [make(3, "b", 10), make(1, "a", 30, { eligible: false }), make(2, "c", 20)];
   const choice = { filter: "", sort: "memory" as const, isRising: false, isAble: false };
-  const pids = (change: object) => shownProcesses(all, { ...choice, ...change }).map((p) => p.pid);
+  const totals = new Map([
+    [2, 500],
+    [3, 700],
+  ]);
+  const pids = (change: object) =>
+    shownProcesses(all, { ...choice, ...change }, totals).map((p) => p.pid);
 
   it("are sorted and filtered", () => {
     expect(pids({})).toEqual([1, 2, 3]);
     expect(pids({ isRising: true })).toEqual([3, 2, 1]);
     expect(pids({ sort: "name", isRising: true })).toEqual([1, 3, 2]);
+    expect(pids({ sort: "live" })).toEqual([3, 2, 1]);
+    expect(pids({ sort: "live", isRising: true })).toEqual([1, 2, 3]);
     expect(pids({ isAble: true })).toEqual([2, 3]);
     expect(pids({ filter: "c" })).toEqual([2]);
     expect(matches(make(5, "python3", 1, { command: "python3 Work.py" }), "work 5")).toBe(true);

@@ -177,6 +177,11 @@ static void add_client(struct hs_table *table, const struct hs_list_model *liste
     hs_table_cell(table, "%u", client->pid);
     hs_table_cell(table, "%s", since(human, client->start_real_ns));
     hs_table_cell(table, "%s%s", client->session ? "by " : "dormant", text_or(client->session, ""));
+    if (client->session && client->has_live_bytes) {
+        hs_table_cell(table, "%s", hs_human_bytes(human, (double)client->live_bytes));
+    } else {
+        hs_table_cell(table, "-");
+    }
     hs_table_cell(table, "%s", hs_human_bytes(human, (double)client->region_bytes));
     if (cost.is_known && client->session) {
         hs_table_cell(table, "%s", hs_human_count(human, cost.samples_a_second));
@@ -191,10 +196,10 @@ static void add_client(struct hs_table *table, const struct hs_list_model *liste
 static void write_clients(const struct hs_lists *lists, struct hs_buf *out, unsigned columns)
 {
     static const struct hs_table_column heads[] = {
-        { "PID", HS_TABLE_RIGHT },       { "SINCE", HS_TABLE_RIGHT },
-        { "RECORDED", HS_TABLE_LEFT },   { "REGION", HS_TABLE_RIGHT },
-        { "SAMPLES/S", HS_TABLE_RIGHT }, { "OVERHEAD", HS_TABLE_RIGHT },
-        { "PROGRAM", HS_TABLE_TEXT },
+        { "PID", HS_TABLE_RIGHT },      { "SINCE", HS_TABLE_RIGHT },
+        { "RECORDED", HS_TABLE_LEFT },  { "LIVE", HS_TABLE_RIGHT },
+        { "REGION", HS_TABLE_RIGHT },   { "SAMPLES/S", HS_TABLE_RIGHT },
+        { "OVERHEAD", HS_TABLE_RIGHT }, { "PROGRAM", HS_TABLE_TEXT },
     };
     struct hs_table table;
     hs_table_init(&table, heads, HS_COUNT_OF(heads));
@@ -203,9 +208,9 @@ static void write_clients(const struct hs_lists *lists, struct hs_buf *out, unsi
             add_client(&table, &lists->items[i], k);
         }
     }
-    hs_table_write(
-        &table, out,
-        &(struct hs_table_style){ .columns = columns, .has_titles = true, .give_way = "4 3 1 5" });
+    hs_table_write(&table, out,
+                   &(struct hs_table_style){
+                       .columns = columns, .has_titles = true, .give_way = "5 4 1 6 3" });
     hs_table_deinit(&table);
 }
 

@@ -44,6 +44,8 @@ export interface Client {
   is_dormant: boolean;
   session?: string | null;
   region_bytes: number;
+  /* What lives, as its threads count it. Left out if that is not known. */
+  live_bytes?: number;
   sample_count?: number;
   overhead_share?: number;
 }
@@ -126,4 +128,15 @@ export function recordingsOf(list: Sessions): Recording[] {
 export function recordingOf(list: Sessions, pid: number): Recording | null {
   const isOf = (recording: Recording) => recording.clients.some((client) => client.pid === pid);
   return recordingsOf(list).find(isOf) ?? null;
+}
+
+/* How much lives in each process that is recorded: by pid. */
+export function liveTotalsOf(list: Sessions | null): ReadonlyMap<number, number> {
+  const totals = new Map<number, number>();
+  for (const { clients } of list ? recordingsOf(list) : []) {
+    for (const { pid, live_bytes } of clients) {
+      if (live_bytes !== undefined) totals.set(pid, live_bytes);
+    }
+  }
+  return totals;
 }

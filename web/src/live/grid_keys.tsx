@@ -1,9 +1,10 @@
 /*
  * What the tables of this view have in common: heads that sort, and arrow keys between rows.
  */
+import type { ComponentChildren } from "preact";
 
 interface HeadProps {
-  title: string;
+  title: ComponentChildren;
   isNumber: boolean;
   more?: string;
   /* null: the table is sorted by another column */

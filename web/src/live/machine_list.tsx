@@ -1,6 +1,7 @@
 /*
  * The processes of the machine: memory, whether each can be recorded, and if not, why.
  */
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
 import { SearchBox } from "../controls/search_box.tsx";
@@ -9,14 +10,21 @@ import { bytes, cut, plural } from "../format.ts";
 import { Trouble } from "../shell/trouble.tsx";
 import { navigate, useParam } from "../state.ts";
 import {
+  liveTotalsOf,
   recordingOf,
   type MachineProcess,
   type MachineProcesses,
   type Sessions,
 } from "./answers.ts";
 import { moveInColumn, SortHead } from "./grid_keys.tsx";
-import { memoryOf, reasonOf, shownProcesses, type SortKey } from "./machine_rows.ts";
-import { useLiveTotals, type LiveTotals } from "./use_live_totals.ts";
+import {
+  memoryOf,
+  reasonOf,
+  shownProcesses,
+  SORT_KEYS,
+  type LiveTotals,
+  type SortKey,
+} from "./machine_rows.ts";
 import { usePoll } from "./use_poll.ts";
 
 const PAUSE_MS = 3000;
@@ -114,6 +122,9 @@ interface TableProps {
   totals: LiveTotals;
 }
 
+/* Names and pids begin with the smallest, sizes with the largest. */
+const isRisingAtFirst = (key: SortKey) => key === "name" || key === "pid";
+
 function Table({ shown, sessions, totals }: TableProps) {
   const [sort, setSort] = useParam("live.sort", "memory");
   const [order, setOrder] = useParam("live.order", "");
@@ -124,8 +135,8 @@ function Table({ shown, sessions, totals }: TableProps) {
     if (!isSame) setSort(key);
     setOrder(next);
   };
-  const head = (key: SortKey, title: string) => {
-    const isRising = (key !== "memory") !== (order !== "");
+  const head = (key: SortKey, title: ComponentChildren) => {
+    const isRising = isRisingAtFirst(key) !== (order !== "");
     return (
       <SortHead
         title={title}
@@ -150,9 +161,12 @@ function Table({ shown, sessions, totals }: TableProps) {
             {head("pid", "Pid")}
             {head("name", "Process")}
             {head("memory", "Resident")}
-            <th scope="col" class="number">
-              Live<span class="live-wide"> on the heap</span>
-            </th>
+            {head(
+              "live",
+              <>
+                Live<span class="live-wide"> on the heap</span>
+              </>,
+            )}
           </tr>
         </thead>
         <tbody>
@@ -197,12 +211,13 @@ export function ProcessList({ sessions }: { sessions: Sessions | null }) {
   const [able, setAble] = useParam("live.able", "");
   const [sort] = useParam("live.sort", "memory");
   const [order] = useParam("live.order", "");
-  const totals = useLiveTotals(sessions);
   const box = useFilterKey();
-  const key = (["memory", "name", "pid"] as const).find((each) => each === sort) ?? "memory";
-  const isRising = (key !== "memory") !== (order !== "");
+  const totals = liveTotalsOf(sessions);
+  const key = SORT_KEYS.find((each) => each === sort) ?? "memory";
+  const isRising = isRisingAtFirst(key) !== (order !== "");
   const all = value?.processes ?? [];
-  const shown = shownProcesses(all, { filter, sort: key, isRising, isAble: able !== "" });
+  const choice = { filter, sort: key, isRising, isAble: able !== "" };
+  const shown = shownProcesses(all, choice, totals);
   return (
     <section aria-labelledby="live-processes">
       <h2 id="live-processes">Processes</h2>

@@ -4,7 +4,10 @@
 import { sentence } from "../data/server.ts";
 import type { MachineProcess } from "./answers.ts";
 
-export type SortKey = "memory" | "name" | "pid";
+export const SORT_KEYS = ["memory", "live", "name", "pid"] as const;
+export type SortKey = (typeof SORT_KEYS)[number];
+/* By pid: what lives in it. Nothing is known of a process that is not recorded. */
+export type LiveTotals = ReadonlyMap<number, number>;
 
 export interface Choice {
   filter: string;
@@ -16,8 +19,11 @@ export interface Choice {
 
 export const memoryOf = (process: MachineProcess) => process.rss_bytes + process.swap_bytes;
 
-const COMPARE: Record<SortKey, (a: MachineProcess, b: MachineProcess) => number> = {
+type Compare = (a: MachineProcess, b: MachineProcess, totals: LiveTotals) => number;
+
+const COMPARE: Record<SortKey, Compare> = {
   memory: (a, b) => memoryOf(a) - memoryOf(b),
+  live: (a, b, totals) => (totals.get(a.pid) ?? -1) - (totals.get(b.pid) ?? -1),
   name: (a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0),
   pid: (a, b) => a.pid - b.pid,
 };
@@ -34,12 +40,13 @@ export function matches(process: MachineProcess, filter: string): boolean {
 export function shownProcesses(
   processes: readonly MachineProcess[],
   { filter, sort, isRising, isAble }: Choice,
+  totals: LiveTotals,
 ): MachineProcess[] {
   const direction = isRising ? 1 : -1;
   return processes
     .filter((process) => !isAble || process.eligible !== false || process.is_recorded)
     .filter((process) => matches(process, filter))
-    .sort((a, b) => direction * COMPARE[sort](a, b) || a.pid - b.pid);
+    .sort((a, b) => direction * COMPARE[sort](a, b, totals) || a.pid - b.pid);
 }
 
 /* Why a process cannot be recorded, as a sentence without its name, which stands beside it. */

@@ -35,6 +35,9 @@ function Clients({ recording }: { recording: Recording }) {
           <button type="button" onClick={() => navigate({ "live.pid": client.pid })}>
             Watch <bdi>{cut(client.name, 40)}</bdi> <span class="muted">{client.pid}</span>
           </button>
+          {client.live_bytes !== undefined && (
+            <span class="muted"> {bytes(client.live_bytes)} live</span>
+          )}
         </li>
       ))}
       {more > 0 && <li class="muted">and {plural(more, "other process", "other processes")}</li>}
