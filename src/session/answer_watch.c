@@ -65,18 +65,18 @@ static struct hs_target *find_target(const struct hs_recorded *recorded,
     return is_it ? target : NULL;
 }
 
-static bool is_there(const void *ctx, const struct hs_watch *watch)
+static const struct hs_target *target_of(const void *ctx, const struct hs_watch *watch)
 {
     const struct hs_recorded *recorded = ctx;
     const struct hs_target *target = find_target(recorded, watch);
     const char *session = target ? recorded->session_of(recorded->ctx, target) : NULL;
-    return session && strcmp(session, watch->session) == 0;
+    return session && strcmp(session, watch->session) == 0 ? target : NULL;
 }
 
 uint64_t hs_answer_watches_turn(const struct hs_recorded *recorded, struct hs_watches *watches,
                                 uint64_t now_ns)
 {
-    return hs_watches_turn(watches, is_there, recorded, now_ns);
+    return hs_watches_turn(watches, target_of, recorded, now_ns);
 }
 
 static void add_watch(const struct hs_watch *watch, Hs__Ctl__Watching *out)

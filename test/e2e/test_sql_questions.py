@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 from conftest import ROOT, clean_env
-from test_snapshot_of_run import listed
+from recordings import listed
 from waiting import wait_until
 
 TEXT = (ROOT / "docs" / "SQL.md").read_text().split("## Questions people ask")[1]

@@ -1,6 +1,5 @@
 """`heapscope top`: as plain text, and on a terminal, which is tmux's."""
 
-import contextlib
 import os
 import re
 import shlex
@@ -10,8 +9,8 @@ import subprocess
 
 import pytest
 from conftest import clean_env
+from recordings import GROWS, recorder
 from resident import need_ptrace
-from test_snapshot_of_run import GROWS, Recording, listed
 from waiting import child_pids, state_of, wait_for_sleep, wait_until
 
 ESC = "\033"
@@ -33,21 +32,8 @@ HOSTILE = "\n".join((
 @pytest.fixture
 def recording(dist, heapscope, tmp_path):
     """recording([PROGRAM...], *OPTIONS): a `heapscope run` that is in the list."""
-    started = []
-
-    def call(program, *options):
-        it = Recording(dist, "run", ["-q", "-o", tmp_path / f"r{len(started)}.pftrace", *options], program)
-        started.append(it)
-        wait_until(lambda: (listed(heapscope, it) or {}).get("clients"), lambda: it.said.read_text())
-        it.pid = listed(heapscope, it)["clients"][0]["pid"]
-        return it
-
-    yield call
-    for it in started:
-        if it.process.poll() is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(it.pid, signal.SIGKILL)
-        it.process.wait(60)
+    with recorder(dist, heapscope, tmp_path) as record:
+        yield lambda program, *options: record("run", program, *options)
 
 
 def growing():
@@ -172,7 +158,9 @@ def test_a_process(recording, heapscope):
         assert re.match(r"live [\d.]+ [KM]iB in [\d,]+ objects", lines[1]) and lines[2].startswith("RSS ")
         assert 5 < len(lines) <= 10
     assert re.search(r"\+[\d.]+ [KM]iB/s", done.stdout), "it grows"
-    assert "types are not recorded while a process is watched" in heapscope("top", "--by", "types", it.pid).stdout
+    types = heapscope("top", "--by", "types", it.pid).stdout
+    assert re.search(r"TYPE  \(\d\d", types) and re.search(r" (function|str|tuple|code)$", types, re.MULTILINE), types
+    assert re.search(r"^RSS [\d.]+ MiB \(live heap [\d.]+ %\): (.*, )?modules [\d.]+ %, .*; not explained [\d.]+ %$", types, re.MULTILINE), types
 
 
 def test_the_processes(recording, heapscope):
@@ -235,7 +223,9 @@ def test_from_processes_to_a_stack(recording, top):
     terminal.keys("o")
     terminal.wait_for("by total")
     terminal.keys("Tab")
-    terminal.wait_for("types are not recorded while a process is watched")
+    terminal.wait_for(r"OBJECTS +GROWTH +TYPE  \(\d\d")
+    terminal.wait_for(r" (function|str|tuple|code)$")
+    terminal.wait_for(r"^RSS [\d.]+ MiB \(live heap [\d.]+ %\): .*; not explained [\d.]+ %$")
     terminal.keys("t", "/")
     terminal.keys("-l", "MODULE>")
     terminal.keys("Enter")

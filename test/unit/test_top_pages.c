@@ -203,7 +203,7 @@ static void test_types_that_are_not_recorded(void **unused)
     hs_text_page_deinit(&page);
     source.is_file = false;
     fill(&page, &source, &state, 120, 24);
-    assert_true(has_text(&page, 5, "types are not recorded while a process is watched"));
+    assert_true(has_text(&page, 5, "types are not known: the session leaves them out"));
     hs_text_page_deinit(&page);
     close_source(&fx, &source);
 }

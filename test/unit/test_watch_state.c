@@ -14,6 +14,7 @@
 #include <errno.h>
 
 #include "watch/receive/watch_state.h"
+#include "watch/receive/watched_types.h"
 
 /* An update with a heap, a module, two frames and a stack of both, which a test changes. */
 struct good {
@@ -25,6 +26,13 @@ struct good {
     Hs__Ctl__WatchedFrames frames;
     Hs__Ctl__WatchedStacks stacks;
     Hs__Ctl__WatchedRows rows;
+    Hs__Ctl__WatchedTypes types;
+    Hs__Ctl__WatchedType type[2], *type_items[2];
+    Hs__Ctl__WatchedParts parts;
+    uint32_t part_stack[2], part_type[2];
+    double part_figures[4][2];
+    Hs__Ctl__WatchedLedger ledger;
+    Hs__Ctl__WatchedLedgerLine line, *lines[1];
     uint64_t rel_pc[2];
     uint32_t module_id[2], flags[2];
     uint32_t id[1], heap_id[1], end[1], frame_count[1], frame_id[2];
@@ -61,6 +69,52 @@ static void fill_columns(struct good *g)
     }
 }
 
+/* Two types, of which the stack holds 600 and 300 bytes. */
+static void fill_types(struct good *g)
+{
+    static char first[] = "Foo", second[] = "Bar";
+    hs__ctl__watched_types__init(&g->types);
+    hs__ctl__watched_parts__init(&g->parts);
+    for (unsigned i = 0; i < 2; i++) {
+        hs__ctl__watched_type__init(&g->type[i]);
+        g->type[i].id = 4 - i;
+        g->type[i].name = i == 0 ? second : first;
+        g->type_items[i] = &g->type[i];
+        g->part_stack[i] = 5;
+        g->part_type[i] = 3 + i;
+        g->part_figures[0][i] = i == 0 ? 600 : 300;
+        g->part_figures[1][i] = i == 0 ? 6 : 3;
+    }
+    g->types.n_types = 2;
+    g->types.types = g->type_items;
+    g->types.has_mono_ns = true;
+    g->parts.n_stack_id = g->parts.n_type_id = g->parts.n_live_bytes = g->parts.n_live_count =
+        g->parts.n_live_bytes_var = g->parts.n_live_count_var = 2;
+    g->parts.stack_id = g->part_stack;
+    g->parts.type_id = g->part_type;
+    g->parts.live_bytes = g->part_figures[0];
+    g->parts.live_count = g->part_figures[1];
+    g->parts.live_bytes_var = g->part_figures[2];
+    g->parts.live_count_var = g->part_figures[3];
+    g->update.types = &g->types;
+    g->update.parts = &g->parts;
+}
+
+static void fill_ledger(struct good *g)
+{
+    static char name[] = "worker";
+    hs__ctl__watched_ledger__init(&g->ledger);
+    hs__ctl__watched_ledger_line__init(&g->line);
+    g->line.kind = HS_LEDGER_STACK;
+    g->line.name = name;
+    g->line.rss_bytes = 8192;
+    g->lines[0] = &g->line;
+    g->ledger.rss_bytes = 10000;
+    g->ledger.n_lines = 1;
+    g->ledger.lines = g->lines;
+    g->update.ledger = &g->ledger;
+}
+
 static void fill_good(struct good *g)
 {
     static char heap_name[] = "libc.malloc", path[] = "/bin/x", comm[] = "a name that is too long";
@@ -91,6 +145,8 @@ static void fill_good(struct good *g)
     g->update.frames = &g->frames;
     g->update.stacks = &g->stacks;
     g->update.rows = &g->rows;
+    fill_types(g);
+    fill_ledger(g);
 }
 
 static void test_a_good_one(void **unused)
@@ -107,6 +163,41 @@ static void test_a_good_one(void **unused)
     assert_true(state.snap->frames[stack->frame_ids[0]].pc == 0x200 + 0x1000 + 1);
     assert_string_equal(state.snap->comm, "a name that is ");
     assert_int_equal(state.snap->stacks[4].frame_count, 0);
+    assert_int_equal(state.part_count, 2);
+    assert_string_equal(hs_watched_type_name(state.snap, state.parts[0].key.type_id), "Foo");
+    assert_true(state.parts[1].amount.bytes == 300);
+    assert_int_equal(state.snap->ledger->line_count, 1);
+    assert_string_equal(state.snap->ledger->lines[0].name, "worker");
+    assert_true(state.snap->ledger->lines[0].rss_bytes == 8192 && state.has_new_ledger);
+    hs_watch_state_deinit(&state);
+}
+
+/* Parts that are more than their stack are no parts of it. */
+static void test_parts_that_do_not_add_up(void **unused)
+{
+    struct hs_watch_state state;
+    struct good g;
+    (void)unused;
+    fill_good(&g);
+    assert_int_equal(hs_watch_state_init(&state), 0);
+    assert_int_equal(hs_watch_state_apply(&state, &g.update), 0);
+    assert_int_equal(hs_watched_types_fill(&state), 0);
+    assert_int_equal(state.snap->part_count[HS_PARTS_LIVE], 3);
+    assert_true(state.snap->parts[HS_PARTS_LIVE][2].amount.bytes == 100);
+    g.update.stacks = NULL;
+    g.update.frames = NULL;
+    g.update.types = NULL;
+    g.update.ledger = NULL;
+    g.part_figures[0][1] = 401;
+    assert_int_equal(hs_watch_state_apply(&state, &g.update), 0);
+    assert_int_equal(hs_watched_types_fill(&state), 0);
+    assert_int_equal(state.snap->part_count[HS_PARTS_LIVE], 1);
+    assert_true(state.snap->parts[HS_PARTS_LIVE][0].amount.bytes == 1000);
+    assert_false(state.has_new_ledger);
+    /* And those of nothing are gone. */
+    g.part_figures[0][0] = g.part_figures[1][0] = 0;
+    assert_int_equal(hs_watch_state_apply(&state, &g.update), 0);
+    assert_int_equal(state.part_count, 1);
     hs_watch_state_deinit(&state);
 }
 
@@ -177,6 +268,35 @@ static void wrong_kind(struct good *g)
 {
     g->module.kind = HS_MODULE_MARKER + 1;
 }
+static void type_without_id(struct good *g)
+{
+    g->type[0].id = 0;
+}
+static void type_twice(struct good *g)
+{
+    g->type[0].id = 3;
+}
+static void part_of_no_stack(struct good *g)
+{
+    g->part_stack[1] = 6;
+}
+static void part_of_no_type(struct good *g)
+{
+    g->part_type[1] = 5;
+}
+static void parts_out_of_order(struct good *g)
+{
+    g->part_type[0] = 4;
+    g->part_type[1] = 3;
+}
+static void part_twice(struct good *g)
+{
+    g->part_type[0] = 4;
+}
+static void short_column_of_parts(struct good *g)
+{
+    g->parts.n_live_count_var = 1;
+}
 static void wrong_last(struct good *g)
 {
     g->update.end = HS_WATCH_END_N;
@@ -193,15 +313,31 @@ static void test_bad_ones(void **unused)
         void (*spoil)(struct good *g);
         bool is_named; /* the update has no name of code */
     } cases[] = {
-        { unknown_module, false },     { unknown_code_name, true },
-        { two_kinds_of_frame, false }, { short_column_of_frames, false },
-        { unknown_frame, false },      { unknown_heap, false },
-        { unknown_end, false },        { no_frames, false },
-        { too_few_frame_ids, false },  { short_column_of_stacks, false },
-        { row_of_no_stack, false },    { row_beyond, false },
-        { wrong_heap_id, false },      { wrong_parent, false },
-        { wrong_kind, false },         { long_build_id, false },
-        { wrong_last, false },         { short_column_of_rows, false },
+        { unknown_module, false },
+        { unknown_code_name, true },
+        { two_kinds_of_frame, false },
+        { short_column_of_frames, false },
+        { unknown_frame, false },
+        { unknown_heap, false },
+        { unknown_end, false },
+        { no_frames, false },
+        { too_few_frame_ids, false },
+        { short_column_of_stacks, false },
+        { row_of_no_stack, false },
+        { row_beyond, false },
+        { wrong_heap_id, false },
+        { wrong_parent, false },
+        { wrong_kind, false },
+        { long_build_id, false },
+        { wrong_last, false },
+        { short_column_of_rows, false },
+        { type_without_id, false },
+        { type_twice, false },
+        { part_of_no_stack, false },
+        { part_of_no_type, false },
+        { parts_out_of_order, false },
+        { part_twice, false },
+        { short_column_of_parts, false },
     };
     (void)unused;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -240,6 +376,7 @@ static void test_twice(void **unused)
     assert_int_equal(hs_watch_state_apply(&state, &g.update), 0);
     assert_int_equal(hs_watch_state_apply(&state, &g.update), -EPROTO);
     g.update.stacks = NULL;
+    g.update.types = NULL;
     g.figures[0] = 1500;
     g.update.end = HS_WATCH_END_PROCESS;
     assert_int_equal(hs_watch_state_apply(&state, &g.update), 0);
@@ -269,11 +406,9 @@ static void test_figures_that_make_no_sense(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_good_one),
-        cmocka_unit_test(test_bad_ones),
-        cmocka_unit_test(test_too_much),
-        cmocka_unit_test(test_twice),
-        cmocka_unit_test(test_figures_that_make_no_sense),
+        cmocka_unit_test(test_a_good_one), cmocka_unit_test(test_parts_that_do_not_add_up),
+        cmocka_unit_test(test_bad_ones),   cmocka_unit_test(test_too_much),
+        cmocka_unit_test(test_twice),      cmocka_unit_test(test_figures_that_make_no_sense),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

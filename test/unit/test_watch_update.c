@@ -14,9 +14,11 @@
 
 #include "capture_fixture.h"
 #include "collect/region/capture.h"
+#include "collect/region/record_types.h"
 #include "profile/model/profile.h"
 #include "watch/receive/watch_profile.h"
 #include "watch/receive/watch_state.h"
+#include "watch/receive/watched_types.h"
 #include "watch/send/watch_update.h"
 
 struct world {
@@ -231,6 +233,158 @@ static void test_frames_of_all_kinds(void **state)
     hs_profile_free(profile);
 }
 
+/* --- types ------------------------------------------------------------------------------------ */
+
+static uint64_t block_hashes[4096];
+static uint16_t type_ids[4096];
+static uint8_t looks[4096];
+static const char *names[] = { "", "Foo", "Bar<int>" };
+static const struct hs_record_types types = { .block_hashes = block_hashes,
+                                              .type_ids = type_ids,
+                                              .looks = looks,
+                                              .count = 4096,
+                                              .names = names,
+                                              .name_count = 3,
+                                              .time_mono_ns = 77 };
+
+/* A block whose memory was read; type 0: it has none. */
+static uint32_t typed_birth(uint32_t stack, uint64_t size_bytes, uint16_t type_id)
+{
+    uint32_t slot = birth(stack, size_bytes);
+    const struct hs_record_v1 *record = region_writer_at(&world.f->w, HS_SECTION_RECORDS, slot);
+    assert_true(slot < 4096);
+    block_hashes[slot] =
+        hs_record_block_hash(record->addr, record->size_thread, record->stack_id, record->birth_ms);
+    type_ids[slot] = type_id;
+    looks[slot] = HS_TYPE_LOOK_LAST;
+    return slot;
+}
+
+/* Live bytes of a type on a stack, as the viewer knows them; 0: there is no such part. */
+static double bytes_of(uint32_t stack, const char *name)
+{
+    double found = 0;
+    for (size_t i = 0; i < world.state.part_count; i++) {
+        const struct hs_snap_part *part = &world.state.parts[i];
+        const char *own = hs_watched_type_name(world.state.snap, part->key.type_id);
+        assert_non_null(own);
+        found += part->key.stack_id == stack && strcmp(own, name) == 0 ? part->amount.bytes : 0;
+    }
+    return found;
+}
+
+static void begin_types(void)
+{
+    memset(looks, 0, sizeof(looks));
+    world.region.types = &types;
+    world.sent.parts.is_wanted = true;
+}
+
+static void test_types(void **state)
+{
+    struct fixture *f = *state;
+    unsigned updates;
+    begin_types();
+    uint32_t foo = typed_birth(f->stack, 10000, 1);
+    typed_birth(f->stack, 20000, 2);
+    typed_birth(f->stack, 40000, 0);
+    birth(f->stack, 80000);
+    typed_birth(f->stack + 1, 5000, 1);
+    typed_birth(f->stack + 2, 7000, 0);
+    assert_int_equal(look(), 1);
+    send_all(&updates);
+    assert_as_snapshot();
+    assert_true(world.state.has_types && world.state.snap->types_time_mono_ns == 77);
+    assert_int_equal(world.state.part_count, 4);
+    assert_true(bytes_of(f->stack, "Foo") == 10000 && bytes_of(f->stack, "Bar<int>") == 20000);
+    assert_true(bytes_of(f->stack, HS_PART_NOT_READ_NAME) == 80000);
+    assert_true(bytes_of(f->stack + 1, "Foo") == 5000);
+    /* Only what changes is sent; what is gone is said to be gone. */
+    player_death(&f->p, foo);
+    typed_birth(f->stack + 1, 5000, 1);
+    assert_int_equal(look(), 1);
+    send_all(&updates);
+    assert_int_equal(world.state.changed_part_count, 2);
+    assert_int_equal(world.state.part_count, 3);
+    assert_true(bytes_of(f->stack, "Foo") == 0 && bytes_of(f->stack + 1, "Foo") == 10000);
+}
+
+/* The parts of the snapshot add up to its stacks. */
+static void test_parts_of_the_snapshot(void **state)
+{
+    struct fixture *f = *state;
+    struct hs_profile *profile = NULL;
+    unsigned updates;
+    begin_types();
+    typed_birth(f->stack, 10000, 1);
+    typed_birth(f->stack, 40000, 0);
+    birth(f->stack + 1, 6000);
+    assert_int_equal(look(), 1);
+    send_all(&updates);
+    assert_int_equal(hs_watch_profile_make(&world.state, NULL, &profile), 0);
+    const struct hs_profile_dump *dump = &profile->dumps[0];
+    double sum = 0, foo = 0, unknown = 0;
+    assert_true(dump->has_parts && dump->has_types);
+    for (uint32_t i = 0; i < dump->parts_n[HS_PARTS_LIVE]; i++) {
+        const struct hs_profile_part *part = &profile->parts[dump->part_first[HS_PARTS_LIVE] + i];
+        const char *name = hs_profile_string(profile, part->type);
+        sum += part->amount.bytes;
+        foo += strcmp(name, "Foo") == 0 ? part->amount.bytes : 0;
+        unknown += name[0] == '\0' ? part->amount.bytes : 0;
+    }
+    assert_true(sum == 56000 && foo == 10000 && unknown == 40000);
+    hs_profile_free(profile);
+}
+
+static void test_a_given_type(void **state)
+{
+    struct fixture *f = *state;
+    unsigned updates;
+    begin_types();
+    f->w.header->sections[HS_SECTION_TYPES].count = HS_TYPE_OTHER + 1;
+    struct hs_stack_v1 *stack = region_writer_at(&f->w, HS_SECTION_STACKS, f->stack);
+    stack->type_id = region_writer_type(&f->w, "Node");
+    typed_birth(f->stack, 10000, 1); /* its memory says something else */
+    birth(f->stack, 20000);
+    assert_int_equal(look(), 1);
+    send_all(&updates);
+    assert_int_equal(world.state.part_count, 1);
+    assert_true(bytes_of(f->stack, "Node") == 30000);
+}
+
+static void test_many_parts_come_in_parts(void **state)
+{
+    struct fixture *f = *state;
+    unsigned updates;
+    uint32_t first = region_writer_stacks(&f->w, 50);
+    begin_types();
+    world.sent.rows_max = 7;
+    for (uint32_t i = 0; i < 50; i++) {
+        typed_birth(first + i, 4096 + i, 1 + i % 2);
+    }
+    assert_int_equal(look(), 1);
+    assert_int_equal(send_all(&updates), 50);
+    assert_int_equal(updates, 8 + 7);
+    assert_int_equal(world.state.part_count, 50);
+    for (uint32_t i = 0; i < 50; i++) {
+        assert_true(bytes_of(first + i, names[1 + i % 2]) == 4096 + i);
+    }
+}
+
+static void test_no_types(void **state)
+{
+    struct fixture *f = *state;
+    struct hs_profile *profile = NULL;
+    unsigned updates;
+    birth(f->stack, 10000);
+    assert_int_equal(look(), 1);
+    send_all(&updates);
+    assert_true(!world.state.has_types && world.state.part_count == 0);
+    assert_int_equal(hs_watch_profile_make(&world.state, NULL, &profile), 0);
+    assert_false(profile->dumps[0].has_types);
+    hs_profile_free(profile);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -238,6 +392,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_program_that_stands_still, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_many_rows_come_in_parts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_frames_of_all_kinds, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_types, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_parts_of_the_snapshot, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_given_type, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_many_parts_come_in_parts, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_no_types, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

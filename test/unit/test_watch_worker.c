@@ -180,15 +180,17 @@ static void test_intervals(void **state)
 
 /* --- the collector's list --------------------------------------------------------------------- */
 
-static bool is_there(const void *ctx, const struct hs_watch *watch)
+static struct hs_target target;
+
+static const struct hs_target *target_of(const void *ctx, const struct hs_watch *watch)
 {
-    return watch->pid == *(const pid_t *)ctx;
+    return watch->pid == *(const pid_t *)ctx ? &target : NULL;
 }
 
 static void turn_until(struct hs_watches *watches, size_t count, pid_t pid)
 {
     for (unsigned i = 0; i < 2000 && watches->count != count; i++) {
-        hs_watches_turn(watches, is_there, &pid, hs_clock_ns(CLOCK_MONOTONIC));
+        hs_watches_turn(watches, target_of, &pid, hs_clock_ns(CLOCK_MONOTONIC));
         poll(NULL, 0, 5);
     }
     assert_int_equal(watches->count, count);
@@ -196,7 +198,6 @@ static void turn_until(struct hs_watches *watches, size_t count, pid_t pid)
 
 static void test_shares(void **state)
 {
-    struct hs_target target = { .region = region, .process.pid = getpid() };
     struct hs_watch_order order = {
         .target = &target, .session = "s", .process = "p", .viewer_uid = 1000, .settle = settle
     };
@@ -204,6 +205,7 @@ static void test_shares(void **state)
     int fds[HS_WATCHES_MAX];
     size_t count = 0;
     (void)state;
+    target = (struct hs_target){ .region = region, .process.pid = getpid() };
     for (; count < HS_WATCHES_OF_USER_MAX; count++) {
         assert_int_equal(hs_watches_begin(&watches, &order, &fds[count]), 0);
         fcntl(fds[count], F_SETFD, FD_CLOEXEC);
@@ -223,11 +225,45 @@ static void test_shares(void **state)
         close(fds[i]);
     }
     turn_until(&watches, 0, 0);
-    assert_int_equal(hs_watches_turn(&watches, is_there, &(pid_t){ 0 }, 1) == UINT64_MAX, true);
+    assert_int_equal(hs_watches_turn(&watches, target_of, &(pid_t){ 0 }, 1) == UINT64_MAX, true);
     order.viewer_uid = 1000;
     assert_int_equal(hs_watches_begin(&watches, &order, &fds[0]), 0);
     hs_watches_deinit(&watches);
     close(fds[0]);
+}
+
+/* A ledger that the collector has read reaches the viewer, once. */
+static void test_ledgers(void **state)
+{
+    static char name[] = "a \xff name";
+    struct hs_ledger_line line = { .kind = HS_LEDGER_STACK, .name = name, .rss_bytes = 4096 };
+    struct hs_ledger ledger = {
+        .time_mono_ns = 5, .rss_bytes = 10000, .lines = &line, .line_count = 1
+    };
+    struct hs_watch_order order = {
+        .target = &target, .session = "s", .process = "p", .asked_ms = 100, .settle = settle
+    };
+    static struct hs_watches watches;
+    pid_t pid = getpid();
+    int fd = -1;
+    (void)state;
+    target = (struct hs_target){ .region = region, .process.pid = pid };
+    target.session.ledgers.last = &ledger;
+    assert_int_equal(hs_watches_begin(&watches, &order, &fd), 0);
+    assert_int_equal(hs_watch_link_begin(fd, &watch_link), 0);
+    for (unsigned i = 0; i < 200 && !watch_link.state.snap->ledger; i++) {
+        hs_watches_turn(&watches, target_of, &pid, hs_clock_ns(CLOCK_MONOTONIC));
+        assert_int_equal(hs_watch_link_ask(&watch_link), 0);
+        take(100);
+    }
+    assert_non_null(watch_link.state.snap->ledger);
+    assert_int_equal(watch_link.state.snap->ledger->lines[0].rss_bytes, 4096);
+    assert_string_equal(watch_link.state.snap->ledger->lines[0].name, name);
+    assert_int_equal(watches.list[0].ledger_ns, 5);
+    target.session.ledgers.last = NULL;
+    hs_watch_link_end(&watch_link);
+    turn_until(&watches, 0, pid);
+    hs_watches_deinit(&watches);
 }
 
 int main(void)
@@ -240,6 +276,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_rights, set_up, tear_down),
         cmocka_unit_test(test_intervals),
         cmocka_unit_test_setup_teardown(test_shares, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_ledgers, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

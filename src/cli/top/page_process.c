@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/top/page_ledger.h"
 #include "util/human.h"
 
 /* --- the head --------------------------------------------------------------------------------- */
@@ -66,29 +67,6 @@ static void add_live(struct hs_text_page *page, const struct hs_top_source *sour
     hs_buf_deinit(&line);
 }
 
-/* What the resident memory consists of, as far as it is known without reading it. */
-static void add_ledger(struct hs_text_page *page, const struct hs_top_source *source)
-{
-    char rss[HS_HUMAN_BYTES], share[HS_HUMAN_BYTES], part[HS_HUMAN_BYTES];
-    struct hs_buf line = HS_BUF_INIT;
-    if (source->rss_bytes == 0) {
-        hs_text_page_add(page, HS_TEXT_PAGE_PLAIN, "RSS not known");
-        return;
-    }
-    hs_buf_printf(&line, "RSS %s (live heap %s)", hs_human_bytes(rss, (double)source->rss_bytes),
-                  hs_human_share(share, source->live_bytes, (double)source->rss_bytes));
-    if (source->anon_bytes > 0) {
-        double files_bytes = (double)source->rss_bytes - (double)source->anon_bytes;
-        hs_buf_printf(&line, " = %s anonymous", hs_human_bytes(part, (double)source->anon_bytes));
-        hs_buf_printf(&line, " + %s files", hs_human_bytes(part, fmax(files_bytes, 0)));
-    }
-    if (source->swap_bytes > 0) {
-        hs_buf_printf(&line, "; swapped out %s", hs_human_bytes(part, (double)source->swap_bytes));
-    }
-    hs_text_page_add(page, HS_TEXT_PAGE_PLAIN, hs_buf_text(&line));
-    hs_buf_deinit(&line);
-}
-
 /* What the reader of the table must know. */
 static void add_remark(struct hs_text_page *page, const struct hs_top_source *source,
                        const struct hs_top_state *state)
@@ -117,7 +95,7 @@ void hs_text_page_process_head(struct hs_text_page *page, const struct hs_top_so
 {
     add_title(page, source, state);
     add_live(page, source, state);
-    add_ledger(page, source);
+    hs_text_page_add_ledger(page, source);
     add_remark(page, source, state);
 }
 
@@ -181,8 +159,8 @@ static const char *why_empty(const struct hs_top_source *source, const struct hs
     }
     if (state->kind == HS_TOP_TYPES && !source->rows.has_types) {
         return source->is_file ? "types were not recorded"
-                               : "types are not recorded while a process is watched: a snapshot "
-                                 "(s) has them";
+                               : "types are not known: the session leaves them out (--no-types), "
+                                 "or an older heapscope records";
     }
     return state->filter[0] ? "no name contains the filter" : "nothing is live";
 }

@@ -99,6 +99,9 @@ static void scan(const struct hs_region *region, struct hs_live_totals *totals,
         .stack_count = stack_count,
         .sums = totals->sums,
         .threads = &of_threads,
+        .types = region->types,
+        .has_typed_parts_only = true,
+        .parts[HS_PARTS_LIVE] = totals->parts,
     };
     memset(totals->sums, 0, (size_t)stack_count * sizeof(*totals->sums));
     hs_record_scan_run(&scan);
@@ -163,6 +166,8 @@ int hs_live_totals_read(const struct hs_region *region, struct hs_live_totals *t
               : hs_heap_marks_find(region, &totals->heaps, &totals->stacks, stack_count, &marks);
     if (r == 0) {
         hs_widest_intervals_find(region, &totals->heaps, widest_bytes);
+        hs_part_table_free(totals->parts);
+        totals->parts = region->types ? hs_part_table_new() : NULL;
         scan(region, totals, stack_count, marks);
         fill(totals, stack_count, marks, widest_bytes);
     }
@@ -174,6 +179,7 @@ void hs_live_totals_deinit(struct hs_live_totals *totals)
 {
     hs_region_unmap(&totals->stacks);
     hs_region_unmap(&totals->records);
+    hs_part_table_free(totals->parts);
     free(totals->of_stack);
     free(totals->sums);
     *totals = (struct hs_live_totals){ 0 };

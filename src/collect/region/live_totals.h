@@ -41,6 +41,10 @@ struct hs_live_totals {
      * the old one. */
     struct hs_region_map stacks, records;
     struct hs_stack_sums *sums;
+    /* Of blocks that have a type, and of those whose memory was not read: sums by stack and type,
+     * without threads and ages. The rest of a stack has no type. NULL: the region has no types, or
+     * there was no memory. */
+    struct hs_part_table *parts;
     uint32_t capacity; /* stacks that there is room for in of_stack and sums */
 };
 
@@ -56,7 +60,8 @@ struct hs_live_progress {
  * totals. 0, or see Fails. */
 int hs_live_progress_read(const struct hs_region *region, struct hs_live_progress *ret_progress);
 
-/* Reads the figures of all stacks of a region that was refreshed just now. 0, or see Fails; then
+/* Reads the figures of all stacks of a region that was refreshed just now; if the region has types,
+ * also the parts. 0, or see Fails; then
  * the totals are those of no moment, and may be read again or freed. */
 int hs_live_totals_read(const struct hs_region *region, struct hs_live_totals *totals);
 void hs_live_totals_deinit(struct hs_live_totals *totals);

@@ -161,13 +161,17 @@ static void add_part(const struct hs_record_scan *scan, enum hs_part_view view,
 {
     uint64_t birth_ns = scan->start_mono_ns + UINT64_C(1000000) * record->birth_ms;
     uint64_t age_ms = now_mono_ns > birth_ns ? (now_mono_ns - birth_ns) / 1000000 : 0;
+    uint16_t type_id = type_of(scan, record);
     const struct hs_part_key key = {
         .stack_id = record->stack_id,
         .thread_id = thread_of(scan, record),
-        .type_id = type_of(scan, record),
+        .type_id = type_id,
         .age_class = hs_age_class(age_ms),
     };
     struct hs_estimate estimate;
+    if (type_id == 0 && scan->has_typed_parts_only) {
+        return;
+    }
     memcpy(&estimate, more, sizeof(estimate));
     hs_part_table_add(scan->parts[view], &key, &estimate);
 }

@@ -4,9 +4,11 @@
  */
 #include "watch/receive/watch_profile.h"
 
+#include "profile/model/frame_types.h"
 #include "profile/read/load.h"
 #include "trace/trace_writer.h"
 #include "util/buf.h"
+#include "watch/receive/watched_types.h"
 
 static int add_to_buf(void *ctx, const void *data, size_t bytes)
 {
@@ -25,6 +27,7 @@ static int write_trace(const struct hs_watch_state *state, struct hs_watch_names
                                                    .name_frames_ctx = names };
     struct hs_trace_writer *writer = NULL;
     int r = hs_trace_writer_new(&config, &writer);
+    r = r < 0 ? r : hs_watched_types_fill(state);
     r = r < 0 ? r : hs_trace_writer_begin(writer);
     r = r < 0 ? r : hs_trace_writer_dump(writer, state->snap);
     r = r < 0 ? r : hs_trace_writer_finish(writer);
@@ -36,8 +39,15 @@ int hs_watch_profile_make(const struct hs_watch_state *state, struct hs_watch_na
                           struct hs_profile **ret_profile)
 {
     struct hs_buf trace = HS_BUF_INIT;
+    struct hs_profile *profile = NULL;
     int r = write_trace(state, names, &trace);
-    r = r < 0 ? r : hs_profile_load_memory(trace.data, trace.bytes, ret_profile, NULL);
+    r = r != 0 ? r : hs_profile_load_memory(trace.data, trace.bytes, &profile, NULL);
     hs_buf_deinit(&trace);
-    return r;
+    r = r != 0 ? r : hs_frame_types_apply(profile);
+    if (r != 0) {
+        hs_profile_free(profile);
+        return r;
+    }
+    *ret_profile = profile;
+    return 0;
 }

@@ -11,6 +11,8 @@
 #include "rt/check.h"
 #include "util/array.h"
 #include "watch/receive/watch_tables.h"
+#include "watch/receive/watched_ledger.h"
+#include "watch/receive/watched_types.h"
 
 #define FIGURE_MAX 1e18
 
@@ -28,6 +30,8 @@ void hs_watch_state_deinit(struct hs_watch_state *state)
     free(state->texts);
     free(state->frame_id_first);
     free(state->changed);
+    free(state->parts);
+    free(state->changed_parts);
     hs_snapshot_free(state->snap);
     *state = (struct hs_watch_state){ 0 };
 }
@@ -167,6 +171,8 @@ int hs_watch_state_apply(struct hs_watch_state *state, const Hs__Ctl__Update *up
     int r = take_process(state, update->process);
     r = r < 0 ? r : hs_watch_tables_take(state, update);
     r = r < 0 ? r : take_rows(state, update->rows);
+    r = r < 0 ? r : hs_watched_types_take(state, update);
+    r = r < 0 ? r : hs_watched_ledger_take(state, update);
     HS_ASSERT_SLOW(hs_snapshot_is_valid(snap));
     if (r < 0) {
         return r;

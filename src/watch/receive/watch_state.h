@@ -3,7 +3,8 @@
  *
  * The state is a snapshot (trace/snapshot.h) whose ids are those of the region, so that whatever
  * works on snapshots works on it: names, traces, profiles. Stacks that have not been sent have no
- * frames and no figures. Types, threads, ages, scopes and the peak are not watched.
+ * frames and no figures. Threads, ages, scopes and the peak are not watched. The snapshot has the
+ * types, and the ledger; its parts are made when they are needed (watched_types.h).
  *
  *     struct hs_watch_state state;
  *     hs_watch_state_init(&state);
@@ -28,10 +29,12 @@
 #include "fmt/ctl_layout.h"
 #include "trace/snapshot.h"
 
-#define HS_WATCH_MODULES_MAX   65536U
-#define HS_WATCH_STACKS_MAX    (UINT32_C(1) << 22)
-#define HS_WATCH_FRAMES_MAX    (UINT32_C(1) << 24)
-#define HS_WATCH_FRAME_IDS_MAX (UINT32_C(1) << 27)
+#define HS_WATCH_MODULES_MAX      65536U
+#define HS_WATCH_STACKS_MAX       (UINT32_C(1) << 22)
+#define HS_WATCH_FRAMES_MAX       (UINT32_C(1) << 24)
+#define HS_WATCH_FRAME_IDS_MAX    (UINT32_C(1) << 27)
+#define HS_WATCH_PARTS_MAX        (UINT32_C(1) << 22)
+#define HS_WATCH_LEDGER_LINES_MAX (UINT32_C(1) << 20)
 
 struct hs_watch_state {
     struct hs_snapshot *snap;
@@ -47,9 +50,16 @@ struct hs_watch_state {
     uint32_t end;         /* enum hs_watch_end: not 0: there will be no other update */
     uint32_t *changed;    /* stacks of the rows of the last update */
     size_t changed_count;
+    /* What of the stacks is of which type: watched_types.h. */
+    bool has_types; /* the session does not leave types out */
+    struct hs_snap_part *parts;
+    size_t part_count;
+    struct hs_snap_part *changed_parts; /* of the last update; those of nothing are gone */
+    size_t changed_part_count;
+    bool has_new_ledger; /* the last update brought that of the snapshot */
     /* The memory behind the arrays of the snapshot. */
     size_t module_capacity, frame_capacity, frame_id_capacity, stack_capacity, code_name_capacity,
-        place_capacity, changed_capacity;
+        place_capacity, changed_capacity, changed_part_capacity, type_capacity;
     size_t *frame_id_first; /* by stack: its first frame in frame_ids */
     char **texts;           /* of the names of code: function and file of each */
     size_t text_count, text_capacity;

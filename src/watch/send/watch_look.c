@@ -9,6 +9,7 @@
 
 #include "collect/region/capture_tables.h"
 #include "rt/check.h"
+#include "watch/send/watch_parts.h"
 
 /* The records are read after this time even if no counter has moved: some changes are not counted,
  * such as a block that is resized where it is. */
@@ -84,6 +85,7 @@ int hs_watch_look(struct hs_watch_look *look, struct hs_region *region, uint64_t
     if (r == 0 && (!look->tables || lacks_stacks(look))) {
         r = read_tables(look, region);
     }
+    r = r < 0 ? r : hs_watch_parts_make(region, &look->totals, look->tables);
     if (r < 0) {
         return r;
     }

@@ -25,8 +25,8 @@
 /* Zeroed: nothing has been looked at. */
 struct hs_watch_look {
     struct hs_live_totals totals;
-    /* Modules, frames, names of code, and stacks without figures, with the region's ids. A stack
-     * without frames is not known yet. */
+    /* Modules, frames, names of code, and stacks without figures, with the region's ids; and if the
+     * region has types, the parts of what lives. A stack without frames is not known yet. */
     struct hs_snapshot *tables;
     struct hs_live_progress progress; /* as of the beginning of the last look */
     bool has_settled;                 /* the look before had the same progress */

@@ -48,11 +48,13 @@ void hs_watch_update_deinit(struct hs_watch_update *update)
         free(c);
     }
     update->columns = NULL;
+    hs_update_parts_deinit(&update->parts);
 }
 
 void hs_watch_sent_deinit(struct hs_watch_sent *sent)
 {
     free(sent->rows);
+    hs_parts_sent_deinit(&sent->parts);
     *sent = (struct hs_watch_sent){ 0 };
 }
 
@@ -335,6 +337,15 @@ static void fill_process(const struct hs_region *region, const struct hs_watch_l
     process->alloc_count = totals->alloc.count;
 }
 
+/* Parts wait until all rows are sent, whose stacks they are of. */
+static bool fill_parts(struct hs_watch_sent *sent, const struct hs_snapshot *tables,
+                       struct hs_watch_update *update, bool *ret_has_rest)
+{
+    uint32_t rows_max = sent->rows_max ? sent->rows_max : HS_UPDATE_ROWS_MAX;
+    return hs_update_parts_fill(&sent->parts, tables, rows_max, &update->parts, &update->message,
+                                ret_has_rest) == 0;
+}
+
 /* Rows wait until all frames are sent, which they may refer to. */
 static bool fill_all(struct hs_watch_sent *sent, const struct hs_watch_look *look,
                      struct hs_watch_update *update)
@@ -358,6 +369,9 @@ static bool fill_all(struct hs_watch_sent *sent, const struct hs_watch_look *loo
         }
         has_rest = sent->resume < look->totals.stack_count;
     }
+    if (!has_rest && !fill_parts(sent, tables, update, &has_rest)) {
+        return false;
+    }
     update->message.has_has_more = true;
     update->message.has_more = has_rest;
     return true;
@@ -377,6 +391,7 @@ static void note_sent(struct hs_watch_sent *sent, const struct hs_watch_look *lo
     }
     if (!update->message.has_more) {
         sent->resume = 0;
+        hs_parts_sent_end_look(&sent->parts);
     }
 }
 

@@ -20,10 +20,11 @@
 #include <stdint.h>
 
 #include "ctl/ctl.pb-c.h"
+#include "watch/send/update_parts.h"
 #include "watch/send/watch_look.h"
 
 /* The most of each kind in one update, so that a message stays far below HS_CTL_FILE_MAX. */
-#define HS_UPDATE_ROWS_MAX      65536U
+#define HS_UPDATE_ROWS_MAX      65536U /* and as many parts */
 #define HS_UPDATE_FRAME_IDS_MAX (UINT32_C(1) << 20)
 #define HS_UPDATE_FRAMES_MAX    (UINT32_C(1) << 19)
 #define HS_UPDATE_NAMES_MAX     4096U
@@ -43,6 +44,7 @@ struct hs_watch_sent {
     size_t row_capacity;            /* rows that exist */
     uint32_t rows_max;              /* in an update; 0: HS_UPDATE_ROWS_MAX */
     uint32_t resume;                /* the stack to go on with: rows before it were looked at */
+    struct hs_parts_sent parts;
 };
 
 struct hs_update_columns;
@@ -56,6 +58,7 @@ struct hs_watch_update {
     Hs__Ctl__WatchedFrames frames;
     Hs__Ctl__WatchedStacks stacks;
     Hs__Ctl__WatchedRows rows;
+    struct hs_update_parts parts;
     struct hs_update_columns *columns; /* owned */
 };
 

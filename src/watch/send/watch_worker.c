@@ -18,7 +18,9 @@
 #include "rt/atomic.h"
 #include "rt/clock.h"
 #include "util/proc.h"
+#include "watch/send/watch_ledger.h"
 #include "watch/send/watch_pace.h"
+#include "watch/send/watch_types.h"
 #include "watch/send/watch_update.h"
 
 #define CONTROL_BYTES 4096U /* one page */
@@ -35,6 +37,8 @@ struct work {
     struct hs_watch_page *page; /* written here, read by the collector */
     struct hs_watch_look look;
     struct hs_watch_sent sent;
+    struct hs_watch_types types;
+    Hs__Ctl__Update *ledger; /* has the newest ledger; NULL: none that is to be sent */
     struct hs_watch_pace pace;
     struct memory memory; /* as in the last update */
     bool is_asked;        /* the viewer wants an update */
@@ -72,9 +76,14 @@ static bool read_memory(struct work *work)
 /* Looks at the process. -errno: the region cannot be read. */
 static int look(struct work *work, uint64_t now_ns)
 {
+    pid_t pid = work->is_over ? 0 : work->pid;
+    if (hs_watch_types_read(&work->types, pid, &work->region, now_ns)) {
+        work->look.has_settled = false; /* the records are read, also if no counter has moved */
+    }
     int r = hs_watch_look(&work->look, &work->region, now_ns);
     bool is_memory_new = read_memory(work);
-    work->has_news |= r > 0 || is_memory_new;
+    work->has_news |= r > 0 || is_memory_new || work->ledger;
+    work->types.is_due |= r > 0 && work->types.is_wanted;
     hs_store_relaxed(&work->page->look_count, work->page->look_count + 1);
     return r < 0 ? r : 0;
 }
@@ -87,6 +96,14 @@ static void say_memory(const struct work *work, Hs__Ctl__WatchedProcess *process
     process->rss_bytes = work->memory.rss_bytes;
     process->rss_anon_bytes = work->memory.anon_bytes;
     process->swap_bytes = work->memory.swap_bytes;
+}
+
+static void drop_ledger(struct work *work)
+{
+    if (work->ledger) {
+        hs__ctl__update__free_unpacked(work->ledger, NULL);
+        work->ledger = NULL;
+    }
 }
 
 /* Sends the next update. */
@@ -103,9 +120,11 @@ static int send_update(struct work *work)
     update.message.look_cpu_ns = work->page->look_cpu_ns;
     update.message.has_end = work->is_over && !work->has_more;
     update.message.end = update.message.has_end ? HS_WATCH_END_PROCESS : HS_WATCH_GOES_ON;
+    update.message.ledger = work->ledger ? work->ledger->ledger : NULL;
     say_memory(work, &update.process);
     r = hs_ctl_send(work->viewer_fd, HS_CTL_UPDATE, &update.message.base, NULL, 0);
     hs_watch_update_deinit(&update);
+    drop_ledger(work);
     work->is_asked = work->has_news = false;
     return r;
 }
@@ -171,6 +190,19 @@ static void begin_end(struct work *work)
     }
 }
 
+/* Takes what the collector sends: a newer ledger, or the end. */
+static void take_line(struct work *work)
+{
+    Hs__Ctl__Update *update;
+    int r = hs_watch_ledger_take(work->line_fd, &update);
+    if (r == 0) {
+        drop_ledger(work);
+        work->ledger = update;
+    } else if (r != -EAGAIN) {
+        begin_end(work);
+    }
+}
+
 /* How long to wait, in ms; -1: until something happens. */
 static int waiting_ms(const struct work *work)
 {
@@ -197,7 +229,7 @@ static void serve(struct work *work)
             return;
         }
         if (fds[1].revents) {
-            begin_end(work);
+            take_line(work);
         }
         if (fds[0].revents && !take_request(work)) {
             return;
@@ -235,6 +267,8 @@ run(const struct hs_watch_task *task, struct hs_watch_page *page, int viewer_fd,
                                    .share = HS_WATCH_SHARE,
                                    .free_ns = HS_WATCH_FREE_NS } };
     prctl(PR_SET_NAME, "heapscope-watch");
+    hs_watch_types_begin(&work.types, task->types);
+    work.sent.parts.is_wanted = work.types.is_wanted;
     if (let_go_of_output() < 0 || task->settle(task->settle_ctx, kept, HS_COUNT_OF(kept)) < 0 ||
         mprotect(work.region.control, CONTROL_BYTES, PROT_READ) != 0) {
         _exit(1);

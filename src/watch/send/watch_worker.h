@@ -4,10 +4,12 @@
  *
  * A worker has the region from the collector that forked it. It reads it and never writes it: it
  * opens no cut, so that neither the program nor the collector has any work with it. It needs no
- * rights: the collector that forks it takes them away first (hs_watch_settle_fn).
+ * rights: the collector that forks it takes them away first (hs_watch_settle_fn). With those that
+ * are left it reads the types of blocks, in the memory of the process (watch_types.h).
  *
  *     viewer  ── Next ──►  worker   the viewer has taken in the last update
  *     viewer ◄── Update ── worker   when something has changed, and the interval is over
+ *     worker ◄── ledgers ── collector   as often as the collector reads them anyway
  *
  * Cost. A worker may use HS_WATCH_SHARE of a processor's time: after each look it sleeps until that
  * is true again. It has HS_WATCH_FREE_NS to begin with, and never more in hand. So a region whose
@@ -30,6 +32,7 @@
 #include <sys/types.h>
 
 #include "collect/region/region_reader.h"
+#include "collect/typed_records.h"
 
 #define HS_WATCH_SHARE           50U                 /* one part in so many of a processor */
 #define HS_WATCH_FREE_NS         UINT64_C(100000000) /* of CPU time */
@@ -47,6 +50,8 @@ struct hs_watch_task {
     const struct hs_region *region;
     pid_t pid;            /* of the process, for its resident memory */
     uint32_t interval_ms; /* that the viewer asks for */
+    /* What is known of the types of its blocks; NULL: types are not wanted. */
+    const struct hs_typed_records *types;
     hs_watch_settle_fn *settle;
     const void *settle_ctx;
 };

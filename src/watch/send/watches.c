@@ -10,6 +10,7 @@
 #include "rt/atomic.h"
 #include "rt/check.h"
 #include "rt/clock.h"
+#include "watch/send/watch_ledger.h"
 
 #define TURN_NS UINT64_C(250000000)
 
@@ -31,12 +32,26 @@ static void forget_ended(struct hs_watches *watches)
     }
 }
 
+/* A viewer that does not ask has the worker wake up for nothing. */
+static void hand_on_ledger(struct hs_watch *watch, const struct hs_target *target)
+{
+    const struct hs_ledger *ledger = target->session.ledgers.last;
+    if (ledger && ledger->time_mono_ns != watch->ledger_ns &&
+        hs_load_relaxed(&watch->worker.page->is_waiting) == 0 &&
+        hs_watch_ledger_send(watch->worker.line_fd, ledger) == 0) {
+        watch->ledger_ns = ledger->time_mono_ns;
+    }
+}
+
 int hs_watches_begin(struct hs_watches *watches, const struct hs_watch_order *order,
                      int *ret_viewer_fd)
 {
     const struct hs_watch_task task = { .region = &order->target->region,
                                         .pid = order->target->process.pid,
                                         .interval_ms = hs_watch_interval_ms(order->asked_ms),
+                                        .types = order->target->session.is_without_types
+                                                     ? NULL
+                                                     : &order->target->session.types,
                                         .settle = order->settle,
                                         .settle_ctx = order->settle_ctx };
     forget_ended(watches);
@@ -57,14 +72,15 @@ int hs_watches_begin(struct hs_watches *watches, const struct hs_watch_order *or
     snprintf(watch->process, sizeof(watch->process), "%s", order->process);
     int r = hs_watch_worker_start(&task, &watch->worker, ret_viewer_fd);
     if (r == 0) {
+        hand_on_ledger(watch, order->target); /* before the viewer can ask */
         watches->count++;
         watches->look_ns = 0;
     }
     return r;
 }
 
-uint64_t hs_watches_turn(struct hs_watches *watches, hs_watch_is_there_fn *is_there,
-                         const void *ctx, uint64_t now_ns)
+uint64_t hs_watches_turn(struct hs_watches *watches, hs_watch_target_fn *target_of, const void *ctx,
+                         uint64_t now_ns)
 {
     if (watches->count == 0) {
         return UINT64_MAX;
@@ -74,8 +90,12 @@ uint64_t hs_watches_turn(struct hs_watches *watches, hs_watch_is_there_fn *is_th
     }
     forget_ended(watches);
     for (size_t i = 0; i < watches->count; i++) {
-        if (!is_there(ctx, &watches->list[i])) {
-            hs_watch_worker_end(&watches->list[i].worker);
+        struct hs_watch *watch = &watches->list[i];
+        const struct hs_target *target = target_of(ctx, watch);
+        if (!target) {
+            hs_watch_worker_end(&watch->worker);
+        } else if (watch->worker.line_fd >= 0) {
+            hand_on_ledger(watch, target);
         }
     }
     watches->look_ns = now_ns + TURN_NS;

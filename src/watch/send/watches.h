@@ -45,6 +45,7 @@ struct hs_watch {
     uid_t viewer_uid;
     uint32_t asked_ms;
     uint64_t start_real_ns;
+    uint64_t ledger_ns; /* when the ledger was read that the worker got last */
 };
 
 /* Zeroed: there is none. */
@@ -63,16 +64,17 @@ struct hs_watch_cost {
     bool is_waiting;      /* the viewer has not asked for an update */
 };
 
-/* Does a session of this name still record this image? */
-typedef bool hs_watch_is_there_fn(const void *ctx, const struct hs_watch *watch);
+/* The image that a watch is about; NULL: no session of this name records it any more. */
+typedef const struct hs_target *hs_watch_target_fn(const void *ctx, const struct hs_watch *watch);
 
 /* Starts a worker. *ret_viewer_fd: the connection for the viewer. 0, or see Fails. */
 int hs_watches_begin(struct hs_watches *watches, const struct hs_watch_order *order,
                      int *ret_viewer_fd);
-/* Forgets watches that have ended, and ends those whose process is not there any more. Returns when
- * to call it again (CLOCK_MONOTONIC; UINT64_MAX: there is no watch). */
-uint64_t hs_watches_turn(struct hs_watches *watches, hs_watch_is_there_fn *is_there,
-                         const void *ctx, uint64_t now_ns);
+/* Forgets watches that have ended, ends those whose process is not there any more, and hands newer
+ * ledgers to the workers of viewers that ask. Returns when to call it again (CLOCK_MONOTONIC;
+ * UINT64_MAX: there is no watch). */
+uint64_t hs_watches_turn(struct hs_watches *watches, hs_watch_target_fn *target_of, const void *ctx,
+                         uint64_t now_ns);
 /* Has all workers send their last updates and end, without waiting for them. */
 void hs_watches_end_all(struct hs_watches *watches);
 /* Kills those that have not ended. */
