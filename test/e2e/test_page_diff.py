@@ -31,6 +31,41 @@ for step in range(8):
         cache.clear()
     time.sleep(0.1)
 """
+# The same program twice: the later one has its functions in another order, one more, and its library in another folder.
+LIBRARY = """
+#include <stdlib.h>
+#define KEEP(bytes, count) for (int i = 0; i < (count); i++) { void **block = malloc(bytes); *block = last; last = block; }
+void *last;
+#ifdef LATER
+void *cache(int count) { KEEP(3000, count / 4) return last; }
+void *parse(int count) { KEEP(300, 3 * count) return last; }
+void *load(int count) { KEEP(1200, count) cache(count); return parse(count); }
+#else
+void *load(int count);
+void *parse(int count) { KEEP(300, count) return last; }
+void *load(int count) { KEEP(1200, count) return parse(count); }
+#endif
+"""
+MAIN = "void *load(int count); int main(void) { return load(8000) == 0; }\n"
+
+
+@pytest.fixture(scope="module")
+def builds(heapscope, tmp_path_factory):
+    """Traces of both builds."""
+    folder = tmp_path_factory.mktemp("builds")
+    (folder / "lib.c").write_text(LIBRARY)
+    (folder / "main.c").write_text(MAIN)
+    files = []
+    for place, flags in (("old", []), ("new/deeper", ["-DLATER"])):
+        (folder / place).mkdir(parents=True)
+        library, program = folder / place / "libstore.so", folder / place / "app"
+        common = ["gcc", "-O0", *flags]
+        subprocess.run([*common, "-shared", "-fPIC", "-o", library, folder / "lib.c"], check=True)
+        subprocess.run([*common, "-o", program, folder / "main.c", library, f"-Wl,-rpath,{folder / place}"], check=True)
+        files.append(folder / f"{place.replace('/', '-')}.pftrace")
+        done = heapscope("run", "-q", "-o", files[-1], "--", program)
+        assert done.returncode == 0, done.stderr
+    return files
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +104,7 @@ def expect_same(heapscope, folder, files, cases):
     page_browser.template()
     done = subprocess.run([page_browser.ROOT / "tools" / "build-page", "test", "real/diff"], env=env, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, check=False, timeout=200)
-    assert done.returncode == 0 and f"{3 * len(cases)} passed" in done.stdout, done.stdout
+    assert done.returncode == 0 and f"{4 * len(cases)} passed" in done.stdout, done.stdout
 
 
 @pytest.mark.parametrize("name", ["small", "exact"])
@@ -99,6 +134,15 @@ def test_two_files(heapscope, traces, tmp_path):
     cases = [("last", [0, 1], None, [], [before, after], view) for view in VIEWS]
     cases.append(("third", [0, 1], None, [], [f"{before}@2", f"{after}@2"], "space"))
     expect_same(heapscope, tmp_path, [before, after], cases)
+
+
+def test_two_builds_with_other_folders_and_another_order(heapscope, builds, tmp_path):
+    cases = [("builds", [0, 1], None, [], builds, view) for view in VIEWS]
+    cases += [(text, [0, 1], None, [text.replace(" ", ":", 1)], [*options, *builds], "space")
+              for text, options in {"show-stack parse": ["--focus", "parse"], "hide-frame load": ["--hide", "load"]}.items()]
+    names = {each["function"]: each["verdict"] for each in compared(heapscope, "space", *builds)["functions"]}
+    assert (names["parse"], names["cache"], names["load"]) == ("grew", "new", "noise"), names
+    expect_same(heapscope, tmp_path, builds, cases)
 
 
 def test_processes_that_share_samples(heapscope, traces, tmp_path):

@@ -214,13 +214,13 @@ it.each<[string, Options]>([
 });
 
 it("knows the same stacks of two files", () => {
-  const { profile } = made([...TWO_WAYS, ["main2 load2 parse", 1]]);
+  const { profile, left } = grown([...TWO_WAYS, ["main2 load2 parse", 1]]);
   const named = (name: string) => profile.strings.indexOf(name) - 1;
   profile.functions.same[named("main2")] = profile.functions.same[named("main")];
   profile.functions.same[named("load2")] = profile.functions.same[named("load")];
-  const same = sameFunctions(profile);
+  const same = sameFunctions(profile, left, []);
   expect(same.count).toBe(profile.functions.count - 2);
-  const numbers = sameNodes(profile, same);
+  const numbers = sameNodes(same, left);
   expect([...numbers]).toEqual([0, 1, 2, 3, 4, 5, 6, 0, 1, 2]);
 });
 

@@ -10,7 +10,7 @@ import { loadSelected, selectionOf } from "../src/data/selection.ts";
 import { chosenRows, type ChangeRow } from "../src/diff/change_table.tsx";
 import { changeAt, changesOf, compare, wholeChange } from "../src/diff/compare.ts";
 import { partChanges } from "../src/diff/resident.ts";
-import { canCompare, isCumulative, measureOfSides, sidesOf } from "../src/diff/sides.ts";
+import { canCompare, measureOfSides, sidesOf } from "../src/diff/sides.ts";
 import { deltaText, toneOf, whatChanged } from "../src/diff/words.ts";
 import { parseAddress } from "../src/state.ts";
 import { toneOf as toneOfLine, trendOf } from "../src/trend/lines.ts";
@@ -99,13 +99,6 @@ describe("sides", () => {
       raw.snapshots = raw.snapshots.map((each) => ({ ...each, has_peak: true }));
     });
     expect(measure(withPeak)).toBe("peak");
-  });
-
-  it("contain each other only forwards, in one process", () => {
-    const profile = profileOf();
-    expect(isCumulative(profile, { before: [0], after: [1] }, true)).toBe(true);
-    expect(isCumulative(profile, { before: [1], after: [0] }, true)).toBe(false);
-    expect(isCumulative(profile, { before: [0], after: [1] }, false)).toBe(false);
   });
 });
 

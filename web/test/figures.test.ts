@@ -2,13 +2,10 @@
 import { beforeEach, expect, it } from "vitest";
 
 import {
-  changeAt,
   familiesOf,
   figureAt,
   figuresBy,
   figuresByNode,
-  isCumulative,
-  mostWeight,
   totalFigures,
 } from "../src/data/figures.ts";
 import { openProfile, type Profile } from "../src/data/profile.ts";
@@ -86,19 +83,4 @@ it("adds what processes of a family share to the variance, for each but the firs
   ]);
   const figures = figuresByNode(profile, both, select(""));
   expect(figureAt(figures, 2)).toMatchObject({ variance: 1600 + 1600 + 2 * 100, weight: 8192 });
-});
-
-it("compares two sides with what each may have missed", () => {
-  const after = figuresByNode(profile, loaded, select(""));
-  const before = figuresByNode(profile, [], select(""));
-  expect(mostWeight(profile, [1], false)).toBe(0);
-  expect(changeAt([before, after], 2, [0, 0], false).verdict).toBe("new");
-  expect(changeAt([before, after], 2, [4096, 4096], false).verdict).toBe("noise");
-});
-
-it("knows when one side contains the other", () => {
-  const is = (a: string, b: string) => isCumulative(profile, select(a), select(b));
-  expect(is("#snapshot=0&measure=alloc_space", "#snapshot=1&measure=alloc_space")).toBe(true);
-  expect(is("#snapshot=0", "#snapshot=1")).toBe(false);
-  expect(is("#snapshot=0,1&measure=alloc_space", "#snapshot=1&measure=alloc_space")).toBe(false);
 });

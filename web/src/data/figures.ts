@@ -8,14 +8,7 @@
  */
 import type { LoadedRows, Selection } from "./selection.ts";
 import { chosenHeaps, matchingParts } from "./selection.ts";
-import {
-  changeOf,
-  countWeight,
-  marginOf,
-  type Change,
-  type Figure,
-  type Margin,
-} from "./margin.ts";
+import { countWeight, marginOf, type Figure, type Margin } from "./margin.ts";
 import type { Snapshot, SnapshotHeap } from "./documents.ts";
 import { ROOT, type Profile } from "./profile.ts";
 import type { Amounts } from "./rows.ts";
@@ -231,42 +224,6 @@ export function totalFigures(profile: Profile, self: Figures): Figures {
     if (total.weight[i] > total.weight[up]) total.weight[up] = total.weight[i];
   }
   return total;
-}
-
-/*
- * The most that one sample stands for anywhere in these snapshots. A side of a comparison may have
- * missed blocks of this size even where it has no row.
- */
-export function mostWeight(
-  profile: Profile,
-  snapshots: readonly number[],
-  isCount: boolean,
-): number {
-  const most = Math.max(0, ...snapshots.map((i) => profile.snapshots[i].weight_bytes));
-  return isCount ? countWeight(most) : most > 1 ? most : 0;
-}
-
-/* The difference of one key on two sides, whose weights are at least these (mostWeight()). */
-export function changeAt(
-  sides: readonly [Figures, Figures],
-  i: number,
-  weights: readonly [number, number],
-  isCumulative: boolean,
-): Change {
-  const [before, after] = sides.map((figures, side) => {
-    const figure = figureAt(figures, i);
-    return { ...figure, weight: Math.max(figure.weight, weights[side]) };
-  });
-  return changeOf(before, after, isCumulative);
-}
-
-/* Whether `after` contains all of `before`: what one process had allocated at two moments. */
-export function isCumulative(profile: Profile, before: Selection, after: Selection): boolean {
-  const processes = [before, after].map(({ snapshots }) =>
-    snapshots.map((i) => profile.snapshots[i].process),
-  );
-  const isOne = processes.every((list) => list.length === 1) && processes[0][0] === processes[1][0];
-  return isOne && after.measure.quantity === "alloc";
 }
 
 /* The margin of one key; null where no margin holds, because the file is lossy. */

@@ -8,21 +8,21 @@
  */
 import {
   columnsOf,
-  familiesOf,
   figureAt,
   figuresBy,
   isLossy,
   newFigures,
   type Figures,
 } from "../data/figures.ts";
-import { changeOf, countWeight, type Change, type Figure } from "../data/margin.ts";
+import { changeOf, type Change, type Figure } from "../data/margin.ts";
 import { functionOfNode } from "../data/names.ts";
 import { FunctionClass, ROOT, type Profile } from "../data/profile.ts";
 import { sameFunctions, sameNodes, type SameFunctions } from "../data/select_same.ts";
 import { filterStacks, type Stacks } from "../data/select_stacks.ts";
 import type { StackFilter } from "../data/select_filters.ts";
 import type { LoadedRows, Selection } from "../data/selection.ts";
-import { isCumulative, selectionOfSide, type Sides } from "./sides.ts";
+import { isCumulative, weightOfSide } from "../data/two_sides.ts";
+import { selectionOfSide, type Sides } from "./sides.ts";
 
 type Both = readonly [Figures, Figures];
 
@@ -84,21 +84,6 @@ function keysOfRows(
     if (owner === ROOT) return ROOT;
     return same.keys[functionOfNode(profile, accountable(profile, stacks, owner))];
   });
-}
-
-/*
- * The most that one sample stands for on a side: of the chosen heap, or of all. A block may be in
- * each process of a family.
- */
-function weightOfSide(profile: Profile, loaded: readonly LoadedRows[], side: Selection): number {
-  const { heap, measure } = side;
-  const weights = loaded.map(({ snapshot }) => {
-    const chosen = snapshot.heaps.find((each) => each.heap === heap);
-    return chosen?.weight_bytes ?? snapshot.weight_bytes;
-  });
-  const most = Math.max(0, ...weights);
-  const weight = measure.isCount ? countWeight(most) : most > 1 ? most : 0;
-  return weight * Math.max(1, ...familiesOf(profile, loaded).map((family) => family.descent));
 }
 
 function copyOf(figures: Figures): Figures {
@@ -191,9 +176,9 @@ export function compare(
   filters: readonly StackFilter[],
 ): Comparison {
   const { quantity } = selection.measure;
-  const same = sameFunctions(profile);
-  const numbers = sameNodes(profile, same);
   const shown = filterStacks(profile, filters);
+  const same = sameFunctions(profile, shown, [...loaded.after, ...loaded.before]);
+  const numbers = sameNodes(same, shown);
   const callerOf = (node: number) => {
     const caller = shown.caller[node];
     return caller === ROOT ? ROOT : numbers[caller];
@@ -218,7 +203,7 @@ export function compare(
     whole: [wholeOf(stacks[0]), wholeOf(stacks[1])],
     callerOf,
     hasMargins: !isLossy(profile, [...sides.before, ...sides.after]),
-    isCumulative: isCumulative(profile, sides, quantity === "alloc"),
+    isCumulative: isCumulative(profile, sides.before, sides.after, quantity),
     weights: each((rows, side) => weightOfSide(profile, rows, side)),
     peakErrors: each((rows, side) => peakErrorsOf(profile, rows, side, filters)),
   };

@@ -90,18 +90,3 @@ export function measureOfSides(profile: Profile, address: Address, sides: Sides)
 export function selectionOfSide(selection: Selection, snapshots: readonly number[]): Selection {
   return { ...selection, snapshots };
 }
-
-/*
- * Whether `after` contains all of `before`: both count what the same processes had allocated, at a
- * later moment.
- */
-export function isCumulative(profile: Profile, sides: Sides, isAlloc: boolean): boolean {
-  if (!isAlloc || sides.before.length === 0) return false;
-  return sides.before.every((i) => {
-    const early = profile.snapshots[i];
-    return sides.after.some((k) => {
-      const late = profile.snapshots[k];
-      return late.process === early.process && (late.time_ms ?? 0) >= (early.time_ms ?? 0);
-    });
-  });
-}

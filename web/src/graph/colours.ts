@@ -3,7 +3,7 @@
  * has a legend, in which the colours are named; changes also have a sign in front of the name of
  * the function.
  */
-import { TreeColumn, type TreeNode } from "../data/call_tree.ts";
+import type { TreeNode } from "../data/call_tree.ts";
 import { figuresByNode } from "../data/figures.ts";
 import type { Verdict } from "../data/margin.ts";
 import { moduleName, partName } from "../data/names.ts";
@@ -109,7 +109,7 @@ function byType(model: GraphModel): Colouring | null {
   const known = parts.filter((part) => part.id > 0).slice(0, NAMED);
   const columns = known.map(({ id }) => {
     const only = { ...selection, parts: { ...selection.parts, type: id } };
-    return new TreeColumn(model.stacks, figuresByNode(profile, rows, only).value);
+    return model.columnOf(figuresByNode(profile, rows, only).value);
   });
   const colourOf = (node: TreeNode) => {
     const totals = columns.map((column) => tree.totalOf(node, column));

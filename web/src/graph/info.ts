@@ -23,7 +23,7 @@ const LINES_NAMED = 3;
 export function linesOf(model: GraphModel, node: TreeNode): string {
   const { profile } = model;
   const lines = new Set<string>();
-  for (const entry of node.entries.subarray(0, FRAMES_READ)) {
+  for (const entry of model.entriesOf(node).slice(0, FRAMES_READ)) {
     const line = sourceLine(profile, profile.tree.frame[entry]);
     if (line) lines.add(line);
   }

@@ -6,19 +6,14 @@
  * It is computed once for each choice of the reader. Zoom and search only read it.
  */
 import { CallTree, pathOf, TreeColumn, type TreeNode } from "../data/call_tree.ts";
-import {
-  figuresBy,
-  figuresByNode,
-  isCumulative,
-  mostWeight,
-  type Figures,
-} from "../data/figures.ts";
+import { figuresBy, figuresByNode, type Figures } from "../data/figures.ts";
 import { changeOf, type Change, type Figure } from "../data/margin.ts";
 import { ROOT, type Profile } from "../data/profile.ts";
 import type { StackFilter } from "../data/select_filters.ts";
-import { sameFunctions, sameNodes, type SameFunctions } from "../data/select_same.ts";
+import { matchingKeys, sameFunctions, sameNodes, type SameFunctions } from "../data/select_same.ts";
 import { filterStacks, type Stacks } from "../data/select_stacks.ts";
 import { selfByNode, type LoadedRows, type Selection } from "../data/selection.ts";
+import { isCumulative, weightOfSide } from "../data/two_sides.ts";
 
 export interface GraphSpec {
   profile: Profile;
@@ -39,11 +34,10 @@ class Side {
   constructor(
     private readonly tree: CallTree,
     figures: Figures,
-    numbers: Int32Array | null,
+    same: SameStacks,
     private readonly weight: number,
   ) {
-    const column = (values: Float64Array) =>
-      new TreeColumn(tree.stacks, numbers ? gathered(values, numbers) : values);
+    const column = (values: Float64Array) => new TreeColumn(tree.stacks, gathered(values, same));
     this.columns = {
       value: column(figures.value),
       sampled: column(figures.sampled),
@@ -79,11 +73,40 @@ class Side {
   }
 }
 
-/* Gives the values of equal stacks to the first of them. */
-function gathered(values: Float64Array, numbers: Int32Array): Float64Array {
+/* Which stacks of the two sides are the same, after filters. */
+interface SameStacks {
+  functions: SameFunctions;
+  /* By node: the first one with the same stack. */
+  numbers: Int32Array;
+  owner: Int32Array;
+  /* By shown node: the next one with the same stack; ROOT: none. */
+  next: Int32Array;
+}
+
+function sameStacksOf(functions: SameFunctions, stacks: Stacks): SameStacks {
+  const numbers = sameNodes(functions, stacks);
+  const next = new Int32Array(numbers.length).fill(ROOT);
+  const last = Int32Array.from(numbers.keys());
+  for (let i = 0; i < numbers.length; i++) {
+    if (numbers[i] === i) continue;
+    next[last[numbers[i]]] = i;
+    last[numbers[i]] = i;
+  }
+  return { functions, numbers, owner: stacks.owner, next };
+}
+
+/* Gives what filters leave of equal stacks to the first of them. */
+function gathered(values: Float64Array, { numbers, owner }: SameStacks): Float64Array {
   const sums = new Float64Array(values.length);
-  for (let i = 0; i < values.length; i++) if (values[i] !== 0) sums[numbers[i]] += values[i];
+  for (let i = 0; i < values.length; i++) {
+    if (values[i] !== 0 && owner[i] !== ROOT) sums[numbers[owner[i]]] += values[i];
+  }
   return sums;
+}
+
+/* The stacks for a tree of gathered values: each node has its own. */
+function withOwnValues(stacks: Stacks): Stacks {
+  return { ...stacks, owner: stacks.owner.map((_, node) => node) };
 }
 
 function largerOf(a: Float64Array, b: Float64Array): Float64Array {
@@ -102,8 +125,8 @@ export class GraphModel {
   readonly profile: Profile;
   /* What the selection holds by node of the profile's tree, before filters. */
   readonly values: Float64Array;
-  /* By key of the tree: one of its functions. */
-  private readonly functionOfKey: readonly number[] | null;
+  /* Of a comparison. */
+  private readonly same: SameStacks | null;
   private readonly sides: Sides | null;
   private readonly changes = new Map<TreeNode, Change>();
 
@@ -116,24 +139,26 @@ export class GraphModel {
       const { functionOf } = this.stacks;
       const { count } = profile.functions;
       this.tree = new CallTree(this.stacks, this.values, functionOf, count, direction);
-      this.functionOfKey = null;
+      this.same = null;
       this.sides = null;
       return;
     }
-    const same: SameFunctions = sameFunctions(profile);
-    const numbers = sameNodes(profile, same);
+    const functions = sameFunctions(profile, this.stacks, [...rows, ...base.rows]);
+    const same = sameStacksOf(functions, this.stacks);
     const after = figuresByNode(profile, rows, selection);
     const before = figuresByNode(profile, base.rows, base.selection);
-    const widths = largerOf(gathered(before.value, numbers), gathered(after.value, numbers));
-    const keys = this.stacks.functionOf.map((index) => same.keys[index]);
-    this.tree = new CallTree(this.stacks, widths, keys, same.count, direction);
-    this.functionOfKey = same.functionOf;
-    const { isCount } = selection.measure;
-    const weight = (each: Selection) => mostWeight(profile, each.snapshots, isCount);
+    const widths = largerOf(gathered(before.value, same), gathered(after.value, same));
+    const keys = this.stacks.functionOf.map((index) => functions.keys[index]);
+    const own = withOwnValues(this.stacks);
+    this.tree = new CallTree(own, widths, keys, functions.count, direction);
+    this.same = same;
+    const side = (figures: Figures, of: readonly LoadedRows[], which: Selection) =>
+      new Side(this.tree, figures, same, weightOfSide(profile, of, which));
+    const [early, late] = [base.selection.snapshots, selection.snapshots];
     this.sides = {
-      before: new Side(this.tree, before, numbers, weight(base.selection)),
-      after: new Side(this.tree, after, numbers, weight(selection)),
-      isCumulative: isCumulative(profile, base.selection, selection),
+      before: side(before, base.rows, base.selection),
+      after: side(after, rows, selection),
+      isCumulative: isCumulative(profile, early, late, selection.measure.quantity),
     };
   }
 
@@ -143,7 +168,28 @@ export class GraphModel {
 
   /* The function that a box names. */
   functionOf(node: TreeNode): number {
-    return this.functionOfKey ? this.functionOfKey[node.key] : node.key;
+    return this.same ? this.same.functions.functionOf[node.key] : node.key;
+  }
+
+  /* By key of boxes: whether one of their functions matches. */
+  matchingBoxes(matches: Uint8Array): Uint8Array {
+    return this.same ? matchingKeys(this.same.functions, matches) : matches;
+  }
+
+  /* Values by node of the profile's tree, in a form that boxes can be made of. */
+  columnOf(values: Float64Array): TreeColumn {
+    return new TreeColumn(this.tree.stacks, this.same ? gathered(values, this.same) : values);
+  }
+
+  /* The nodes of the profile's tree that a box stands for, of both sides. */
+  entriesOf(node: TreeNode): readonly number[] {
+    const { same } = this;
+    if (!same) return [...node.entries];
+    const entries: number[] = [];
+    for (const first of new Set([...node.entries].map((entry) => same.numbers[entry]))) {
+      for (let at = first; at !== ROOT; at = same.next[at]) entries.push(at);
+    }
+    return entries;
   }
 
   /* The figure of a box, or of all that filters left, with what its margin needs. */

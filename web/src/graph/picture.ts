@@ -58,8 +58,8 @@ function figureOf(model: GraphModel): Picture["figure"] {
 
 export function makePicture(input: PictureInput): Picture {
   const { model, layout, isFlame, colouring, found, title } = input;
-  const isFound =
-    found && ((box: Box) => box.node !== null && found.matches[model.functionOf(box.node)] === 1);
+  const matches = found && model.matchingBoxes(found.matches);
+  const isFound = matches && ((box: Box) => box.node !== null && matches[box.node.key] === 1);
   return {
     layout,
     isFlame,

@@ -20,6 +20,7 @@ import {
   wholeChange,
   type Comparison,
 } from "../../src/diff/compare.ts";
+import { GraphModel } from "../../src/graph/model.ts";
 
 interface RawChange {
   before: number;
@@ -68,7 +69,13 @@ function snapshotsOf(file: number, processes: { pid: number; snapshot: number }[
   });
 }
 
-async function comparisonOf(one: Case): Promise<Comparison> {
+interface Both {
+  comparison: Comparison;
+  /* The same as a flame graph. */
+  model: GraphModel;
+}
+
+async function bothOf(one: Case): Promise<Both> {
   const { expected, files } = one;
   const sides = {
     before: snapshotsOf(files[0], expected.before.processes),
@@ -87,8 +94,19 @@ async function comparisonOf(one: Case): Promise<Comparison> {
   };
   const filters = one.filters.map((text) => parseFilter(text)!);
   expect(filters).not.toContain(null);
-  return compare(profile, sides, loaded, selection, filters);
+  const model = new GraphModel({
+    profile,
+    rows: loaded.after,
+    selection: { ...selection, snapshots: sides.after },
+    base: { rows: loaded.before, selection: { ...selection, snapshots: sides.before } },
+    filters,
+    direction: "down",
+    isRecursionMerged: false,
+  });
+  return { comparison: compare(profile, sides, loaded, selection, filters), model };
 }
+
+const comparisonOf = async (one: Case) => (await bothOf(one)).comparison;
 
 /* C has single precision for some figures. */
 function isClose(own: number, other: number, scale: number): boolean {
@@ -162,6 +180,22 @@ describe.each(cases)("$name", (one) => {
       })),
       expected.functions.map((each) => ({ ...each.with_callees, key: each.function })),
     );
+  });
+
+  it("has the same outermost boxes in the flame graph", async () => {
+    const { comparison, model } = await bothOf(one);
+    let compared = 0;
+    for (const root of model.tree.roots) {
+      const own = model.change(root)!;
+      const change = changeAt(comparison, comparison.total, root.key);
+      const isOnlyOutermost =
+        isClose(own.before, change.before, 1) && isClose(own.after, change.after, 1);
+      if (!isOnlyOutermost) continue;
+      compared++;
+      const name = nameOfKey(comparison, root.key);
+      expect(differenceOf(own, { ...change, change: change.delta }), name).toBe("");
+    }
+    expect(compared).toBeGreaterThan(0);
   });
 
   it("has the same stacks", async () => {
