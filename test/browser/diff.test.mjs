@@ -18,16 +18,18 @@ async function opened(fragment = "", options = {}) {
 }
 
 const rows = (page) =>
-  page.$$eval(".diff-table:not(.diff-resident) tbody tr", (all) =>
+  page.$$eval("[role=grid] .controls-grid-body [role=row]", (all) =>
     all.map((row) => row.innerText.replace(/\s+/g, " ").trim()),
   );
+const names = (page) =>
+  page.$$eval(".diff-function > .name", (all) => all.map((each) => each.textContent));
 
 test("says what changed, with margins", async () => {
   const { page, close, problems } = await opened();
-  const words = await page.textContent(".diff-words");
+  const words = await page.textContent(".change-words");
   assert.match(words, /^Live memory grew by 57\.8 MiB \(.*\), from 38\.5 MiB to 96\.3 MiB\./);
   assert.match(words, /What grew: dictExpand \+17\.4 MiB, .* other functions\./);
-  assert.match(await page.textContent(".diff-figures"), /Before: snapshot 1.*After: at the end/);
+  assert.match(await page.textContent(".change-figures"), /Before: snapshot 1.*After: at the end/);
   assert.deepEqual(problems, []);
   await close();
 });
@@ -35,23 +37,25 @@ test("says what changed, with margins", async () => {
 test("the largest change stands first, with sign, verdict and interval", async () => {
   const { page, close } = await opened();
   const [first] = await rows(page);
-  assert.match(first, /▲ \+17\.4 MiB ± 804 KiB grew 11\.6 MiB 29\.0 MiB dictExpand/);
-  const bar = page.locator(".diff-bar").first();
-  assert.match(await bar.getAttribute("class"), /diff-bar-grew/);
+  assert.match(first, /^dictExpand ▲ \+17\.4 MiB ± 804 KiB grew 11\.6 MiB 29\.0 MiB$/);
+  const bar = page.locator(".change-bar").first();
+  assert.match(await bar.getAttribute("class"), /change-bar-grew/);
   await close();
 });
 
 test("both sides can be exchanged: what grew shrinks", async () => {
   const { page, params, close } = await opened();
   await page.click("button[aria-label='Exchange before and after']");
-  assert.match(await page.textContent(".diff-words"), /Live memory shrank by 57\.8 MiB/);
+  assert.match(await page.textContent(".change-words"), /Live memory shrank by 57\.8 MiB/);
   const { "diff.before": early, "diff.after": late } = await params();
   assert.deepEqual([early, late], ["2", "0"]);
   assert.match((await rows(page))[0], /▼ −17\.4 MiB .* shrank/);
-  const colour = await page.$eval(".diff-bar", (bar) => getComputedStyle(bar).backgroundColor);
+  const colour = await page.$eval(".change-bar", (bar) => getComputedStyle(bar).backgroundColor);
   assert.equal(colour, "rgb(33, 102, 172)");
   await page.goBack();
-  await page.waitForFunction(() => /grew/.test(document.querySelector(".diff-words").textContent));
+  await page.waitForFunction(() =>
+    /grew/.test(document.querySelector(".change-words").textContent),
+  );
   await close();
 });
 
@@ -59,17 +63,17 @@ test("snapshots and measures can be chosen", async () => {
   const { page, it, params, close } = await opened();
   await page.selectOption("label:has-text('Before') select", "1");
   await it.settle();
-  assert.match(await page.textContent(".diff-words"), /from 77\.0 MiB to 96\.3 MiB/);
+  assert.match(await page.textContent(".change-words"), /from 77\.0 MiB to 96\.3 MiB/);
   await page.selectOption("label:has-text('Show') select", "alloc_objects");
   await it.settle();
-  assert.match(await page.textContent(".diff-words"), /^Allocations grew by/);
+  assert.match(await page.textContent(".change-words"), /^Allocations grew by/);
   assert.equal((await params()).measure, "alloc_objects");
   await close();
 });
 
 test("what is equal on both sides is no change", async () => {
   const { page, close } = await opened("&diff.before=1&diff.after=1");
-  assert.match(await page.textContent(".diff-words"), /77\.0 MiB on both sides/);
+  assert.match(await page.textContent(".change-words"), /77\.0 MiB on both sides/);
   assert.match((await rows(page))[0], /= 0 B .*no change/);
   await close();
 });
@@ -85,29 +89,59 @@ test("verdicts, search and order narrow the table", async () => {
   await page.fill("input[aria-label='Search functions']", "dict");
   await page.waitForFunction(() => document.querySelectorAll(".diff-function").length === 1);
   await page.fill("input[aria-label='Search functions']", "");
-  await page.click(".diff-table >> text=Function");
+  await page.click("[role=columnheader] button:has-text('Function')");
   assert.equal((await params())["diff.sort"], "name");
-  const names = await page.$$eval(".diff-function .name", (each) => each.map((n) => n.textContent));
+  const list = await names(page);
+  assert.ok(list.length > 2);
   assert.deepEqual(
-    names,
-    [...names].sort((a, b) => a.localeCompare(b)),
+    list,
+    [...list].sort((x, y) => x.localeCompare(y)),
   );
+  await close();
+});
+
+test("a row opens what is known of it, by mouse and by keyboard", async () => {
+  const { page, params, close, problems } = await opened();
+  await page.click(".diff-function >> nth=0");
+  const panel = "aside[aria-label=Function]";
+  assert.match(await page.textContent(panel), /dictExpand.*95 % interval.*\+16\.\d MiB to/s);
+  assert.match(await page.getAttribute(`${panel} a`, "href"), /flame\.search=dictExpand/);
+  await page.focus("[role=grid]");
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  assert.equal(await page.textContent(`${panel} .row-panel-name > bdi`), (await names(page))[1]);
+  await page.click(`${panel} button:has-text('Close')`);
+  assert.equal((await params())["diff.row"], undefined);
+  assert.deepEqual(problems, []);
   await close();
 });
 
 test("stacks show their callers", async () => {
   const { page, close } = await opened();
   await page.click("button:has-text('Stacks')");
-  await page.click(".diff-frames summary >> nth=0");
-  const frames = await page.$$eval(".diff-frames[open] li", (all) => all.map((li) => li.innerText));
-  assert.deepEqual(frames, ["setCommand", "processCommand", "aeMain", "main"]);
+  const first = ".diff-function >> nth=0";
+  assert.match(
+    await page.textContent(first),
+    /dictExpand ← setCommand ← processCommand ← aeMain ← …/,
+  );
+  await page.click(first);
+  const frames = await page.$$eval("aside[aria-label=Stack] li", (all) =>
+    all.map((li) => li.textContent),
+  );
+  assert.deepEqual(frames.slice(-5), [
+    "dictExpand",
+    "setCommand",
+    "processCommand",
+    "aeMain",
+    "main",
+  ]);
   await close();
 });
 
 test("the flame graph has the colours of changes", async () => {
   const { page, params, close, problems } = await opened("&diff.table=flame");
   await page.waitForSelector(".graph-canvas");
-  assert.match(await page.textContent(".diff-card .graph"), /grew/);
+  assert.match(await page.textContent(".change-card .graph"), /grew/);
   await page.focus(".graph-scroll");
   for (const key of ["ArrowDown", "ArrowDown", "Enter"]) await page.keyboard.press(key);
   assert.ok((await params())["diff.zoom"] !== undefined);
@@ -120,7 +154,7 @@ test("the flame graph has the colours of changes", async () => {
 
 test("filters of stacks hold here, too", async () => {
   const { page, close } = await opened("&filter=show-stack%3AdictExpand");
-  assert.match(await page.textContent(".diff-words"), /from 11\.6 MiB to 29\.0 MiB/);
+  assert.match(await page.textContent(".change-words"), /from 11\.6 MiB to 29\.0 MiB/);
   await close();
 });
 
@@ -146,14 +180,20 @@ test("on a phone the names are seen", async () => {
 test("the trend says what grows", async () => {
   const it = await openPage({ fragment: "#view=trend" });
   assert.match(
-    await it.page.textContent(".trend-words"),
+    await it.page.textContent(".change-words"),
     /What grows over 3 snapshots.*dictExpand/,
   );
-  assert.match(await it.page.textContent(".trend-figures"), /grows.*4\.60 MiB a second/);
-  const first = await it.page.$eval(".trend-table tbody tr", (row) => row.innerText);
-  assert.match(first.replace(/\s+/g, " "), /dictExpand ▲ ?grows \+1\.38 MiB .* 2 up 91\.0 %/);
+  assert.match(await it.page.textContent(".change-figures"), /grows.*4\.60 MiB a second/);
+  const first = await it.page.$eval("[role=grid] .controls-grid-body [role=row]", (row) =>
+    row.innerText.replace(/\s+/g, " "),
+  );
+  assert.match(first, /dictExpand ▲ \+1\.38 MiB .*grows .* 2 up 91\.0 %/);
   await it.page.click("button:has-text('Stacks')");
-  assert.match(await it.page.textContent(".trend-frames summary"), /called by 4 functions/);
+  await it.page.click(".trend-name >> nth=0");
+  const frames = await it.page.$$eval("aside[aria-label=Stack] li", (all) => all.length);
+  assert.equal(frames, 5);
+  await it.page.fill("input[aria-label='Search functions']", "nobody");
+  await it.page.waitForSelector("text=No row is like this.");
   assert.deepEqual(it.problems, []);
   await it.close();
 });

@@ -50,8 +50,8 @@ test("the timeline", async () => {
 
 test("the difference", async () => {
   const { page, timed, go, first } = await opened();
-  await timed("first picture", 1000, () => first("#view=diff", ".diff-words"));
-  assert.match(await page.textContent(".diff-words"), /grew by/);
+  await timed("first picture", 1000, () => first("#view=diff", ".change-words"));
+  assert.match(await page.textContent(".change-words"), /grew by/);
   await timed("search for functions", 100, () => go("#view=diff&diff.search=function_12"));
   assert.match(await page.textContent(".controls-search [role=status]"), /rows/);
   await timed("only what shrank", 100, () => go("#view=diff&diff.show=shrank"));

@@ -69,7 +69,7 @@ def test_the_timeline_is_drawn_and_zoomed(browser, page):
 
 def test_the_difference_says_what_changed(browser, page):
     go(browser, page, "#view=diff")
-    assert "Live memory grew by 57.8 MiB" in browser.run("return document.querySelector('.diff-words').textContent")
+    assert "Live memory grew by 57.8 MiB" in browser.run("return document.querySelector('.change-words').textContent")
     browser.click("button[aria-label='Exchange before and after']")
-    wait_until(lambda: "shrank" in browser.run("return document.querySelector('.diff-words').textContent"), why="the sides are not exchanged")
+    wait_until(lambda: "shrank" in browser.run("return document.querySelector('.change-words').textContent"), why="the sides are not exchanged")
     assert browser.complaints(page.as_uri()) == []

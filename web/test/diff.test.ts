@@ -7,13 +7,21 @@ import { changeOf, type Figure } from "../src/data/margin.ts";
 import { functionName } from "../src/data/names.ts";
 import { decodeProfile, ROOT } from "../src/data/profile.ts";
 import { loadSelected, selectionOf } from "../src/data/selection.ts";
-import { chosenRows, type ChangeRow } from "../src/diff/change_table.tsx";
+import {
+  changeList,
+  chosenRows,
+  rowModule,
+  rowName,
+  savedRow,
+  type ListKind,
+} from "../src/diff/change_list.ts";
 import { changeAt, changesOf, compare, wholeChange } from "../src/diff/compare.ts";
 import { partChanges } from "../src/diff/resident.ts";
 import { canCompare, measureOfSides, sidesOf } from "../src/diff/sides.ts";
 import { deltaText, toneOf, whatChanged } from "../src/diff/words.ts";
 import { parseAddress } from "../src/state.ts";
 import { toneOf as toneOfLine, trendOf } from "../src/trend/lines.ts";
+import { madeTwice } from "./made.ts";
 import { sampleProfile, sampleRows } from "./sample.ts";
 
 type Raw = Omit<RawProfile, "snapshots" | "files"> & {
@@ -205,20 +213,51 @@ describe("words", () => {
 });
 
 describe("the table", () => {
-  const rows = [named("load", 0, 50), named("parse", 40, 10), named("init", 5, 5)].map(
-    (each, id): ChangeRow => ({ ...each, short: each.name, id, module: "a.so", frames: [] }),
+  const profile = madeTwice(
+    [
+      ["main parse", 40],
+      ["main init", 5],
+    ],
+    [
+      ["main load", 50],
+      ["main parse", 10],
+      ["main init", 5],
+    ],
   );
-  const names = (...args: [string, string[], string]) =>
-    chosenRows(rows, ...args).map((row) => row.name);
   const all = ["grew", "shrank", "noise"];
 
-  it("is sorted and filtered", () => {
-    expect(names("change", all, "")).toEqual(["load", "parse", "init"]);
-    expect(names("before", all, "")).toEqual(["parse", "init", "load"]);
-    expect(names("name", all, "")).toEqual(["init", "load", "parse"]);
-    expect(names("change", ["shrank"], "")).toEqual(["parse"]);
-    expect(names("change", all, "LOA")).toEqual(["load"]);
-    expect(names("no order", all, "A.SO")).toEqual(["load", "parse", "init"]);
+  async function names(kind: ListKind, ...args: [string, string[], string]) {
+    const list = changeList(profile, await comparisonOf(profile), kind);
+    return chosenRows(list, ...args).map(({ id }) => rowName(list, id));
+  }
+
+  it("is sorted and filtered", async () => {
+    expect(await names("self", "change", all, "")).toEqual(["load", "parse", "init"]);
+    expect(await names("self", "before", all, "")).toEqual(["parse", "init", "load"]);
+    expect(await names("self", "name", all, "")).toEqual(["init", "load", "parse"]);
+    expect(await names("self", "change", ["shrank"], "")).toEqual(["parse"]);
+    expect(await names("self", "change", all, "LOA")).toEqual(["load"]);
+    expect(await names("self", "change", all, "/^(load|init)$/")).toEqual(["load", "init"]);
+    expect(await names("self", "no order", all, "SAMPLE")).toEqual(["load", "parse", "init"]);
+  });
+
+  it("finds stacks by each of their functions", async () => {
+    expect(await names("stacks", "change", all, "main")).toEqual(["load", "parse", "init"]);
+    expect(await names("stacks", "change", all, "parse")).toEqual(["parse"]);
+    expect(await names("stacks", "change", all, "nobody")).toEqual([]);
+  });
+
+  it("has the callers of stacks, and no module of the program itself", async () => {
+    const list = changeList(profile, await comparisonOf(profile), "stacks");
+    const [{ id, change }] = list.rows;
+    expect(list.callersOf(id).map((index) => functionName(profile, index))).toEqual(["main"]);
+    expect(rowModule(list, id)).toBe("");
+    expect(savedRow(list, { id, change })).toMatchObject({
+      function: "load",
+      module: "sample",
+      delta: 50,
+      frames: ["load", "main"],
+    });
   });
 });
 

@@ -65,7 +65,7 @@ export function ChangeGraph(props: Props) {
   if (model.tree.total === 0) return <p class="muted">There is no stack.</p>;
   return (
     <>
-      <div class="diff-tools not-printed" id="diff-graph-tools">
+      <div class="change-tools not-printed" id="diff-graph-tools">
         <SearchBox
           label="Search functions"
           value={text}

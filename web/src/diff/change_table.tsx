@@ -1,40 +1,34 @@
 /*
- * The changes as a table, of functions or of stacks: sortable, and limited to the verdicts and the
- * text that the reader wants to see.
+ * The changes as a table of any length: sortable, and limited to the verdicts and the text that the
+ * reader wants to see. A panel has all that is known of the chosen row.
  */
-import { useMemo } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 
+import { ChangeBar, type Tone } from "../controls/change_bar.tsx";
 import { DownloadMenu } from "../controls/download_menu.tsx";
+import { NameText } from "../controls/name_text.tsx";
+import { RowPanel, WithPanel } from "../controls/row_panel.tsx";
 import { SearchBox } from "../controls/search_box.tsx";
-import { ShowMore } from "../controls/show_more.tsx";
+import { useNarrow } from "../controls/use_narrow.ts";
+import {
+  GRID_ROWS_MAX,
+  VirtualGrid,
+  type GridColumn,
+  type GridRow,
+} from "../controls/virtual_grid.tsx";
 import type { Measure } from "../data/measures.ts";
+import { functionName, shortName } from "../data/names.ts";
 import { fileName, saveCsv, saveJson } from "../download.ts";
-import { cut, plural } from "../format.ts";
-import { navigate, useParam } from "../state.ts";
-import type { Change } from "../data/margin.ts";
-import { ChangeCells } from "./change_cells.tsx";
-import { toneOf, type Tone } from "./words.ts";
+import { count, plural, signed } from "../format.ts";
+import { linkTo, navigate, useParam } from "../state.ts";
+import { chosenRows, rowModule, rowName, savedRow, type ChangeList } from "./change_list.ts";
+import type { Compared } from "./compare.ts";
+import { deltaText, marginText, toneOf, VERDICT_SIGNS, VERDICT_WORDS } from "./words.ts";
 
-export interface ChangeRow {
-  id: number;
-  change: Change;
-  /* The function; of a stack, the innermost one. */
-  name: string;
-  /* Its name without template arguments and parameters. */
-  short: string;
-  module: string;
-  /* Of a stack: all functions, the innermost first. */
-  frames: readonly string[];
-}
-
-const PAGE = 100;
-const FRAMES_MOST = 80;
-
-const ORDERS: Readonly<Record<string, (row: ChangeRow) => number>> = {
-  change: ({ change }) => Math.abs(change.delta),
-  before: ({ change }) => change.before,
-  after: ({ change }) => change.after,
-};
+const ROW_HEIGHT = 42;
+/* The bars have the scale of the largest of so many rows at the top. */
+const SCALED_BY = 100;
+const CALLERS_NAMED = 3;
 
 const TONES: readonly { tone: Tone; text: string }[] = [
   { tone: "grew", text: "Grew" },
@@ -42,94 +36,25 @@ const TONES: readonly { tone: Tone; text: string }[] = [
   { tone: "noise", text: "Noise or no change" },
 ];
 
-function matcher(text: string): (row: ChangeRow) => boolean {
-  if (text === "") return () => true;
-  const wanted = text.toLowerCase();
-  /* Stacks share their functions. */
-  const known = new Map<string, boolean>();
-  const has = (name: string) => {
-    let found = known.get(name);
-    if (found === undefined) {
-      found = name.toLowerCase().includes(wanted);
-      known.set(name, found);
-    }
-    return found;
-  };
-  return (row) => has(row.name) || has(row.module) || row.frames.some(has);
+interface Props {
+  list: ChangeList;
+  measure: Measure;
+  hasMargins: boolean;
+  views: readonly string[];
 }
 
-/* Sorted and filtered: rows of equal size keep their order. */
-export function chosenRows(
-  rows: readonly ChangeRow[],
-  order: string,
-  tones: readonly string[],
-  text: string,
-): ChangeRow[] {
-  const matches = matcher(text);
-  const shown = rows.filter((row) => tones.includes(toneOf(row.change.verdict)) && matches(row));
-  if (order === "name") return shown.sort((a, b) => a.name.localeCompare(b.name));
-  const size = ORDERS[order] ?? ORDERS["change"];
-  return shown.sort((a, b) => size(b) - size(a));
-}
-
-function Frames({ row }: { row: ChangeRow }) {
-  if (row.frames.length < 2) return null;
-  return (
-    <details class="diff-frames">
-      <summary class="muted">called by {plural(row.frames.length - 1, "function")}</summary>
-      <ol>
-        {row.frames.slice(1, FRAMES_MOST).map((name, i) => (
-          <li key={i} class="name">
-            <bdi>{cut(name, 300)}</bdi>
-          </li>
-        ))}
-      </ol>
-      {row.frames.length > FRAMES_MOST && (
-        <p class="muted">and {row.frames.length - FRAMES_MOST} more</p>
-      )}
-    </details>
-  );
-}
-
-function Header({ order, measure }: { order: string; measure: Measure }) {
-  const head = (key: string, text: string, span = 1) => (
-    <th
-      scope="col"
-      class={`diff-${key}`}
-      colSpan={span}
-      aria-sort={order === key ? "descending" : undefined}
-    >
-      <button
-        type="button"
-        class="controls-plain"
-        onClick={() => navigate({ "diff.sort": key === "change" ? null : key })}
-      >
-        {text}
-        {order === key && <span aria-hidden="true"> ▾</span>}
-      </button>
-    </th>
-  );
-  return (
-    <thead>
-      <tr>
-        {head("change", `Change of ${measure.title.toLowerCase()}`, 3)}
-        <th scope="col">Verdict</th>
-        {head("before", "Before")}
-        {head("after", "After")}
-        {head("name", "Function")}
-      </tr>
-    </thead>
-  );
-}
-
-function ToneChoice({ tones, rows }: { tones: readonly string[]; rows: readonly ChangeRow[] }) {
-  const countOf = (tone: Tone) => rows.filter((row) => toneOf(row.change.verdict) === tone).length;
+function ToneChoice({ tones, list }: { tones: readonly string[]; list: ChangeList }) {
+  const counts = useMemo(() => {
+    const sums: Record<Tone, number> = { grew: 0, shrank: 0, noise: 0 };
+    for (const { change } of list.rows) sums[toneOf(change.verdict)]++;
+    return sums;
+  }, [list]);
   const toggle = (tone: Tone) => {
     const next = tones.includes(tone) ? tones.filter((each) => each !== tone) : [...tones, tone];
     navigate({ "diff.show": next.length === TONES.length ? null : next.join(",") || "none" });
   };
   return (
-    <div class="diff-tones" role="group" aria-label="Show">
+    <div class="change-buttons" role="group" aria-label="Show">
       {TONES.map(({ tone, text }) => (
         <button
           key={tone}
@@ -137,7 +62,7 @@ function ToneChoice({ tones, rows }: { tones: readonly string[]; rows: readonly 
           aria-pressed={tones.includes(tone)}
           onClick={() => toggle(tone)}
         >
-          <span class={`diff-square diff-bar-${tone}`} /> {text} ({countOf(tone)})
+          <span class={`change-square change-bar-${tone}`} /> {text} ({count(counts[tone])})
         </button>
       ))}
     </div>
@@ -146,115 +71,174 @@ function ToneChoice({ tones, rows }: { tones: readonly string[]; rows: readonly 
 
 const COLUMNS = ["change", "low", "high", "verdict", "before", "after", "function", "module"];
 
-function cellsOf(row: ChangeRow) {
-  const { delta, low, high, verdict, before, after } = row.change;
-  return [delta, low, high, verdict, before, after, row.name, row.module, row.frames.join(";")];
-}
-
-function Downloads({ rows, title }: { rows: readonly ChangeRow[]; title: string }) {
-  const name = fileName(title, "diff");
+function Downloads({ list, shown }: { list: ChangeList; shown: readonly Compared[] }) {
+  const name = fileName(list.profile.title, "diff");
+  const cells = (row: Compared) => {
+    const saved = savedRow(list, row);
+    const { delta, low, high, verdict, before, after, function: own, module, frames } = saved;
+    return [delta, low, high, verdict, before, after, own, module, frames.join(";")];
+  };
+  const object = (row: Compared) => {
+    const { frames, ...saved } = savedRow(list, row);
+    return frames.length > 0 ? { ...saved, frames } : saved;
+  };
   return (
     <DownloadMenu
       downloads={[
-        {
-          text: "CSV",
-          save: () => saveCsv(name, [...COLUMNS, "stack"], rows.map(cellsOf)),
-        },
-        {
-          text: "JSON",
-          save: () =>
-            saveJson(
-              name,
-              rows.map(({ change, name: own, module, frames }) => ({
-                function: own,
-                module,
-                ...change,
-                ...(frames.length > 0 ? { frames } : {}),
-              })),
-            ),
-        },
+        { text: "CSV", save: () => saveCsv(name, [...COLUMNS, "stack"], shown.map(cells)) },
+        { text: "JSON", save: () => saveJson(name, shown.map(object)) },
       ]}
     />
   );
 }
 
-interface Props {
-  rows: readonly ChangeRow[];
-  measure: Measure;
-  hasMargins: boolean;
-  title: string;
-  /* The address of a function in another view; null: there is none. */
-  linkOf: ((name: string) => string) | null;
+function Name({ list, id }: { list: ChangeList; id: number }) {
+  const { profile } = list;
+  const callers = list.callersOf(id);
+  const names = callers.slice(0, CALLERS_NAMED).map((index) => shortName(profile, index));
+  const detail = names.map((name) => ` ← ${name}`).join("");
+  const rest = callers.length > CALLERS_NAMED ? " ← …" : "";
+  return (
+    <span class="diff-function">
+      <NameText text={shortName(profile, list.functionOf(id))} whole={rowName(list, id)} />
+      <small>
+        <NameText text={detail + rest || rowModule(list, id)} most={200} />
+      </small>
+    </span>
+  );
 }
 
-function Row({
-  row,
-  largest,
-  ...props
-}: Omit<Props, "rows"> & { row: ChangeRow; largest: number }) {
-  const name = (
-    <bdi class="name" title={cut(row.name, 2000)}>
-      {cut(row.short, 160)}
-    </bdi>
+function rowOf({ list, measure, hasMargins }: Props, row: Compared, largest: number): GridRow {
+  const { id, change } = row;
+  const tone = toneOf(change.verdict);
+  return {
+    key: String(id),
+    cells: [
+      <Name list={list} id={id} />,
+      <span>
+        <b class={`change-${tone}`}>
+          <span aria-hidden="true">{VERDICT_SIGNS[change.verdict]}</span>{" "}
+          {deltaText(change, measure)}
+        </b>
+        {hasMargins && <small>{marginText(change, measure)}</small>}
+      </span>,
+      <ChangeBar tone={tone} change={change.delta} largest={largest} />,
+      <span class={`change-${tone}`}>{VERDICT_WORDS[change.verdict]}</span>,
+      measure.format(change.before),
+      measure.format(change.after),
+    ],
+  };
+}
+
+function columnsOf(order: string, isOfStacks: boolean, isNarrow: boolean): GridColumn[] {
+  const sorting = (key: string): Pick<GridColumn, "order" | "onSort"> => ({
+    order: order !== key ? null : key === "name" ? "ascending" : "descending",
+    onSort: () => navigate({ "diff.sort": key === "change" ? null : key }),
+  });
+  const title = isOfStacks ? "Function, and its callers" : "Function";
+  const figure = { width: 100, isNumber: true };
+  return [
+    { key: "name", title, width: isNarrow ? 190 : 220, isWide: true, ...sorting("name") },
+    { ...figure, key: "change", title: "Change", width: 140, ...sorting("change") },
+    { key: "bar", title: "", width: 90 },
+    { key: "verdict", title: "Verdict", width: 110 },
+    { ...figure, key: "before", title: "Before", ...sorting("before") },
+    { ...figure, key: "after", title: "After", ...sorting("after") },
+  ];
+}
+
+function Panel({ list, measure, hasMargins, views }: Props) {
+  const [text] = useParam("diff.row", "");
+  const chosen = useMemo(
+    () => (/^\d+$/.test(text) ? list.rows.find(({ id }) => id === Number(text)) : undefined),
+    [list, text],
   );
+  if (!chosen) return null;
+  const { id, change } = chosen;
+  const { format } = measure;
+  const interval = `${signed(change.low, format)} to ${signed(change.high, format)}`;
+  const facts = [
+    { title: "Before", text: format(change.before) },
+    { title: "After", text: format(change.after) },
+    { title: "Change", text: `${deltaText(change, measure)}, ${VERDICT_WORDS[change.verdict]}` },
+    ...(hasMargins && change.high > change.low ? [{ title: "95 % interval", text: interval }] : []),
+  ];
+  const short = shortName(list.profile, list.functionOf(id));
   return (
-    <tr>
-      <ChangeCells
-        change={row.change}
-        largest={largest}
-        measure={props.measure}
-        hasMargins={props.hasMargins}
+    <RowPanel
+      title={list.kind === "stacks" ? "Stack" : "Function"}
+      name={rowName(list, id)}
+      module={rowModule(list, id)}
+      facts={facts}
+      stack={list.stackOf(id).map((index) => functionName(list.profile, index))}
+      href={views.includes("flame") ? linkTo({ view: "flame", "flame.search": short }) : null}
+      onClose={() => navigate({ "diff.row": null })}
+    />
+  );
+}
+
+function Rows(props: Props & { shown: readonly Compared[]; order: string }) {
+  const { list, shown, order } = props;
+  const [active, setActive] = useState(-1);
+  const isNarrow = useNarrow();
+  const largest = useMemo(
+    () => shown.slice(0, SCALED_BY).reduce((m, row) => Math.max(m, Math.abs(row.change.delta)), 0),
+    [shown],
+  );
+  const shownCount = Math.min(shown.length, GRID_ROWS_MAX);
+  return (
+    <>
+      {shown.length > shownCount && (
+        <p class="muted">
+          Only the first {count(shownCount)} rows are shown. The search finds the others.
+        </p>
+      )}
+      <VirtualGrid
+        role="grid"
+        label="Changes"
+        columns={columnsOf(order, list.kind === "stacks", isNarrow)}
+        count={shownCount}
+        rowHeight={ROW_HEIGHT}
+        active={Math.min(active, shownCount - 1)}
+        onActive={setActive}
+        onChoose={(index) => navigate({ "diff.row": shown[index].id })}
+        row={(index) => rowOf(props, shown[index], largest)}
       />
-      <th scope="row" class="diff-function">
-        {props.linkOf ? <a href={props.linkOf(row.name)}>{name}</a> : name}{" "}
-        {row.module && <small class="muted">{cut(row.module, 80)}</small>}
-        <Frames row={row} />
-      </th>
-    </tr>
+    </>
   );
 }
 
 export function ChangeTable(props: Props) {
-  const { rows, measure } = props;
+  const { list } = props;
   const [order] = useParam("diff.sort", "change");
   const [text, setText] = useParam("diff.search", "");
   const [show] = useParam("diff.show", TONES.map(({ tone }) => tone).join(","));
-  const [most, setMost] = useParam("diff.rows", String(PAGE));
-  const tones = show.split(",");
-  const shown = useMemo(() => chosenRows(rows, order, tones, text), [rows, order, show, text]);
-  const largest = Math.max(0, ...shown.slice(0, PAGE).map((row) => Math.abs(row.change.delta)));
-  const limit = Math.max(PAGE, Math.min(Number(most) || PAGE, 2000));
+  const shown = useMemo(
+    () => chosenRows(list, order, show.split(","), text),
+    [list, order, show, text],
+  );
   return (
     <>
-      <div class="diff-tools not-printed">
-        <ToneChoice tones={tones} rows={rows} />
+      <div class="change-tools not-printed">
+        <ToneChoice tones={show.split(",")} list={list} />
         <SearchBox
           label="Search functions"
           value={text}
           onChange={(value) => setText(value, "replace")}
           found={text ? plural(shown.length, "row") : ""}
         />
-        <Downloads rows={shown} title={props.title} />
+        <Downloads list={list} shown={shown} />
       </div>
       {shown.length === 0 ? (
         <p class="muted">No row is like this.</p>
       ) : (
-        <div class="diff-scroll" tabIndex={0} role="group" aria-label="Changes">
-          <table class="diff-table">
-            <Header order={order} measure={measure} />
-            <tbody>
-              {shown.slice(0, limit).map((row) => (
-                <Row key={row.id} {...props} row={row} largest={largest} />
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <WithPanel>
+          <div>
+            <Rows key={`${list.kind} ${order} ${show} ${text}`} {...props} {...{ shown, order }} />
+          </div>
+          <Panel {...props} />
+        </WithPanel>
       )}
-      <ShowMore
-        shown={limit}
-        all={shown.length}
-        onMore={() => setMost(String(limit + 5 * PAGE), "replace")}
-      />
     </>
   );
 }

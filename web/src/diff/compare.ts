@@ -40,6 +40,10 @@ export interface Comparison {
   whole: Both;
   /* The node that stands for the same caller. */
   callerOf: (node: number) => number;
+  /* The node of the function that a stack is accounted to. */
+  headlineOf: (node: number) => number;
+  /* The key of the function of a node. */
+  keyOf: (node: number) => number;
   /* Margins hold on both sides. */
   hasMargins: boolean;
   isCumulative: boolean;
@@ -202,6 +206,8 @@ export function compare(
     stacks,
     whole: [wholeOf(stacks[0]), wholeOf(stacks[1])],
     callerOf,
+    headlineOf: (node) => numbers[accountable(profile, shown, node)],
+    keyOf,
     hasMargins: !isLossy(profile, [...sides.before, ...sides.after]),
     isCumulative: isCumulative(profile, sides.before, sides.after, quantity),
     weights: each((rows, side) => weightOfSide(profile, rows, side)),

@@ -7,25 +7,20 @@ import { useMemo } from "preact/hooks";
 import { FilterBar } from "../controls/filter_bar.tsx";
 import { SelectionBar } from "../controls/selection_bar.tsx";
 import type { Measure } from "../data/measures.ts";
-import {
-  functionName,
-  functionOfNode,
-  moduleName,
-  shortName,
-  snapshotTitle,
-} from "../data/names.ts";
-import { ROOT, type Profile } from "../data/profile.ts";
+import { shortName, snapshotTitle } from "../data/names.ts";
+import type { Profile } from "../data/profile.ts";
 import { filtersOf } from "../data/select_filters.ts";
 import { unknownParts, type LoadedRows, type Selection } from "../data/selection.ts";
 import { cut, plural } from "../format.ts";
 import { Failure } from "../shell/failure.tsx";
 import { useRows } from "../shell/use_selection.ts";
-import { linkTo, useAddress, useParam } from "../state.ts";
+import { navigate, useAddress, useParam } from "../state.ts";
 import type { ViewProps } from "../views.ts";
 import { ChangeGraph } from "./change_graph.tsx";
-import { ChangeTable, type ChangeRow } from "./change_table.tsx";
+import { changeList } from "./change_list.ts";
+import { ChangeTable } from "./change_table.tsx";
 import { SideChoice } from "./side_choice.tsx";
-import { changesOf, compare, wholeChange, type Comparison } from "./compare.ts";
+import { compare, wholeChange } from "./compare.ts";
 import "./diff.css";
 import { ResidentCard } from "./resident_card.tsx";
 import { measureOfSides, sidesOf, type Sides } from "./sides.ts";
@@ -38,40 +33,6 @@ const TABLES = [
   { key: "flame", title: "Flame graph" },
 ] as const;
 type TableKey = (typeof TABLES)[number]["key"];
-
-/* The frames of a stack are made for so many rows, the largest changes. */
-const STACKS_MOST = 20000;
-
-function functionRows(
-  profile: Profile,
-  comparison: Comparison,
-  key: "self" | "total",
-): ChangeRow[] {
-  return changesOf(comparison, comparison[key]).map(({ id, change }) => {
-    const index = comparison.same.functionOf[id];
-    return {
-      id,
-      change,
-      name: functionName(profile, index),
-      short: shortName(profile, index),
-      module: moduleName(profile, index),
-      frames: [],
-    };
-  });
-}
-
-function stackRows(profile: Profile, comparison: Comparison): ChangeRow[] {
-  const changes = changesOf(comparison, comparison.stacks).slice(0, STACKS_MOST);
-  return changes.map(({ id, change }) => {
-    const frames: string[] = [];
-    for (let at = id; at !== ROOT; at = comparison.callerOf(at)) {
-      frames.push(functionName(profile, functionOfNode(profile, at)));
-    }
-    const index = functionOfNode(profile, id);
-    const short = shortName(profile, index);
-    return { id, change, name: frames[0], short, module: moduleName(profile, index), frames };
-  });
-}
 
 function sideTitle(profile: Profile, snapshots: readonly number[]): string {
   if (snapshots.length !== 1) return plural(snapshots.length, "snapshot");
@@ -91,7 +52,7 @@ interface BodyProps {
 
 function TableChoice({ table, onChange }: { table: string; onChange: (key: string) => void }) {
   return (
-    <div class="diff-tones not-printed" role="group" aria-label="Show as">
+    <div class="change-buttons not-printed" role="group" aria-label="Show as">
       {TABLES.map(({ key, title }) => (
         <button key={key} type="button" aria-pressed={table === key} onClick={() => onChange(key)}>
           {title}
@@ -109,41 +70,40 @@ function Body({ profile, selection, sides, loaded, views }: BodyProps) {
     () => compare(profile, sides, loaded, selection, filters),
     [profile, loaded, selection, filterKey],
   );
-  const [tableName, setTable] = useParam("diff.table", "self");
+  const [tableName] = useParam("diff.table", "self");
   const table: TableKey = TABLES.find(({ key }) => key === tableName)?.key ?? "self";
-  const functions = useMemo(() => functionRows(profile, comparison, "self"), [profile, comparison]);
-  const rows = useMemo(() => {
-    if (table === "stacks") return stackRows(profile, comparison);
-    if (table === "flame") return [];
-    return table === "self" ? functions : functionRows(profile, comparison, "total");
-  }, [table, comparison, functions]);
+  const functions = useMemo(() => changeList(profile, comparison, "self"), [profile, comparison]);
+  const list = useMemo(() => {
+    if (table === "flame") return null;
+    return table === "self" ? functions : changeList(profile, comparison, table);
+  }, [table, functions]);
   const named = useMemo(
-    () => functions.map(({ short, change }) => ({ name: short, change })),
+    () =>
+      functions.rows.map(({ id, change }) => ({
+        name: shortName(profile, functions.functionOf(id)),
+        change,
+      })),
     [functions],
   );
   const { measure } = selection;
-  const linkOf = (name: string) => linkTo({ view: "flame", "flame.search": name });
+  const { hasMargins } = comparison;
+  const choose = (key: string) =>
+    navigate({ "diff.table": key === "self" ? null : key, "diff.row": null });
   return (
     <>
       <SummaryCard
         whole={wholeChange(comparison)}
         functions={named}
         measure={measure}
-        hasMargins={comparison.hasMargins}
+        hasMargins={hasMargins}
         titles={[sideTitle(profile, sides.before), sideTitle(profile, sides.after)]}
       />
-      <section class="diff-card">
-        <TableChoice table={table} onChange={setTable} />
-        {table === "flame" ? (
-          <ChangeGraph {...{ profile, selection, sides, loaded, filters, views }} />
+      <section class="change-card">
+        <TableChoice table={table} onChange={choose} />
+        {list ? (
+          <ChangeTable {...{ list, measure, hasMargins, views }} />
         ) : (
-          <ChangeTable
-            rows={rows}
-            measure={measure}
-            hasMargins={comparison.hasMargins}
-            title={profile.title}
-            linkOf={views.includes("flame") ? linkOf : null}
-          />
+          <ChangeGraph {...{ profile, selection, sides, loaded, filters, views }} />
         )}
       </section>
       <ResidentCard profile={profile} sides={sides} />

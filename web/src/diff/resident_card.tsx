@@ -1,6 +1,7 @@
 /*
  * How the resident memory changed, part by part, where both sides recorded what it consisted of.
  */
+import { ChangeBar, type Tone } from "../controls/change_bar.tsx";
 import type { Profile } from "../data/profile.ts";
 import { bytes, cut, signed } from "../format.ts";
 import { usePromise } from "../shell/use_promise.ts";
@@ -9,8 +10,8 @@ import type { Sides } from "./sides.ts";
 
 const SHOWN = 8;
 
-/* Readings are exact, but memory is resident page by page: less than this is no change. */
-function toneOfPart({ before, after }: PartChange): "grew" | "shrank" | "noise" {
+/* Readings are exact: each difference is a change. */
+function toneOfPart({ before, after }: PartChange): Tone {
   if (after === before) return "noise";
   return after > before ? "grew" : "shrank";
 }
@@ -18,17 +19,11 @@ function toneOfPart({ before, after }: PartChange): "grew" | "shrank" | "noise" 
 function Row({ part, largest }: { part: PartChange; largest: number }) {
   const delta = part.after - part.before;
   const tone = toneOfPart(part);
-  const width = (50 * Math.abs(delta)) / Math.max(largest, 1);
   return (
     <tr>
-      <td class={`number diff-delta diff-text-${tone}`}>{signed(delta, bytes)}</td>
+      <td class={`number diff-delta change-${tone}`}>{signed(delta, bytes)}</td>
       <td class="diff-bar-cell">
-        <div class="diff-track" aria-hidden="true">
-          <div
-            class={`diff-bar diff-bar-${tone}`}
-            style={{ width: `${width}%`, ...(delta >= 0 ? { left: "50%" } : { right: "50%" }) }}
-          />
-        </div>
+        <ChangeBar tone={tone} change={delta} largest={largest} />
       </td>
       <td class="number diff-before">{bytes(part.before)}</td>
       <td class="number diff-after">{bytes(part.after)}</td>
@@ -58,7 +53,7 @@ export function ResidentCard({ profile, sides }: { profile: Profile; sides: Side
   };
   const largest = Math.max(...[whole, ...parts].map((part) => Math.abs(part.after - part.before)));
   return (
-    <section class="diff-card">
+    <section class="change-card">
       <h2>Resident memory</h2>
       <p class="muted">Read from the system: there is no sampling error.</p>
       <div class="diff-scroll" tabIndex={0} role="group" aria-label="Resident memory">

@@ -42,13 +42,13 @@ function SumsBar({ functions, measure }: Pick<Props, "functions" | "measure">) {
     <>
       <div class="diff-stack" aria-hidden="true">
         {parts.map(({ tone }) => (
-          <div key={tone} class={`diff-bar-${tone}`} style={{ flexGrow: sums[tone] }} />
+          <div key={tone} class={`change-bar-${tone}`} style={{ flexGrow: sums[tone] }} />
         ))}
       </div>
       <ul class="diff-legend">
         {parts.map(({ tone, text }) => (
           <li key={tone}>
-            <span class={`diff-square diff-bar-${tone}`} /> functions {text}{" "}
+            <span class={`change-square change-bar-${tone}`} /> functions {text}{" "}
             <b class="number">{measure.format(sums[tone])}</b>{" "}
             <span class="muted">{share(sums[tone], whole)} of all changes</span>
           </li>
@@ -62,12 +62,12 @@ export function SummaryCard({ whole, functions, measure, hasMargins, titles }: P
   const tone = toneOf(whole.verdict);
   const sides = [whole.before, whole.after];
   return (
-    <section class="diff-card diff-summary">
+    <section class="change-card change-summary">
       <h2>What changed</h2>
-      <p class="diff-words">
+      <p class="change-words">
         <bdi>{whatChanged(whole, functions, measure, hasMargins)}</bdi>
       </p>
-      <dl class="diff-figures">
+      <dl class="change-figures">
         {sides.map((value, i) => (
           <div key={i}>
             <dt>
@@ -80,7 +80,7 @@ export function SummaryCard({ whole, functions, measure, hasMargins, titles }: P
           <dt>
             Change: <span>{VERDICT_WORDS[whole.verdict]}</span>
           </dt>
-          <dd class={`diff-text-${tone}`}>
+          <dd class={`change-${tone}`}>
             <span aria-hidden="true">{VERDICT_SIGNS[whole.verdict]}</span>{" "}
             {deltaText(whole, measure)}{" "}
             <small class="muted">

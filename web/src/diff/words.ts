@@ -1,13 +1,11 @@
 /*
  * What changed, in one paragraph and in single words.
  */
+import type { Tone } from "../controls/change_bar.tsx";
 import type { Change, Verdict } from "../data/margin.ts";
 import type { Measure } from "../data/measures.ts";
 import { cut, margin, plural, signed } from "../format.ts";
 
-export type Tone = "grew" | "shrank" | "noise";
-
-/* The colour of a verdict; what did not change has that of noise. */
 export function toneOf(verdict: Verdict): Tone {
   if (verdict === "grew" || verdict === "new") return "grew";
   if (verdict === "shrank" || verdict === "gone") return "shrank";

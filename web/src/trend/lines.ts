@@ -2,6 +2,8 @@
  * The document "trend-P" (what `heapscope diff --trend --json` prints) as the view reads it: the
  * straight lines through the snapshots of a process. Nothing is computed here.
  */
+import type { Tone } from "../controls/change_bar.tsx";
+
 export interface Line {
   first: number;
   last: number;
@@ -88,8 +90,6 @@ export function trendOf(raw: Raw): Trend {
     stacks: rowsOf(raw["stacks"]),
   };
 }
-
-export type Tone = "grew" | "shrank" | "noise";
 
 export function toneOf(line: Line): Tone {
   if (line.verdict === "grows") return "grew";
