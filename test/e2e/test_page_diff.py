@@ -151,13 +151,23 @@ def test_processes_that_share_samples(heapscope, traces, tmp_path):
     expect_same(heapscope, tmp_path, [before, after], cases)
 
 
-def test_speed_with_many_stacks(tmp_path):
-    made = page_large.documents(100000)
+def large_page(path, count):
+    """A page with so many stacks in two snapshots of a process."""
+    made = page_large.documents(count)
     after = made["rows-2"]
     before = {**after, "live": page_sample.columns([size * (0.5 if i % 3 else 1.2) for i, size in enumerate(after["live"]["bytes"])])}
     made["rows-0"] = before
     made["profile"]["snapshots"][0]["rows"] = "rows-0"
     data = "\n".join(page_sample.element(name, document) for name, document in made.items())
-    page = tmp_path / "page.html"
-    page.write_text(page_browser.template().replace("<!--heapscope-data-->", data), encoding="utf-8")
+    path.write_text(page_browser.template().replace("<!--heapscope-data-->", data), encoding="utf-8")
+    return path
+
+
+def test_speed_with_many_stacks(tmp_path):
+    page = large_page(tmp_path / "page.html", 100_000)
     print(page_browser.try_page("diff_speed", page, page_browser.ROOT / "build" / "page-shots" / "large"))
+
+
+def test_on_paper(tmp_path):
+    page = large_page(tmp_path / "page.html", 3000)
+    print(page_browser.try_page("print", page, page_browser.ROOT / "build" / "page-shots" / "large"))

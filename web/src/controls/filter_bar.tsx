@@ -130,7 +130,7 @@ export function FilterBar() {
     setChanged(null);
   };
   return (
-    <div class="filter-bar not-printed" role="group" aria-label="Filters of stacks" ref={bar}>
+    <div class="filter-bar" role="group" aria-label="Filters of stacks" ref={bar}>
       {filters.length > 0 && (
         <ul>
           {filters.map((filter) => (

@@ -74,7 +74,7 @@ export function SelectionBar({ profile, selection, choices = ALL, children }: Pr
   const isPeakThere = hasPeak(profile, selection.snapshots);
   const isShown = (choice: Choice) => choices.includes(choice);
   return (
-    <div class="controls-bar not-printed" role="group" aria-label="What is shown">
+    <div class="controls-bar" role="group" aria-label="What is shown">
       {isShown("measure") && (
         <Select
           label="Show"

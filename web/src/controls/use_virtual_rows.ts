@@ -17,6 +17,12 @@ interface Options {
   element: { current: HTMLElement | null };
 }
 
+/* On paper the element is as high as all its rows: that must not make all of them elements. */
+const observeOnScreen: typeof observeElementRect = (rows, report) =>
+  observeElementRect(rows, (rect) => {
+    if (!matchMedia("print").matches) report(rect);
+  });
+
 export function useVirtualRows({ count, rowHeight, headHeight, element }: Options) {
   const [, draw] = useReducer<number, void>((n) => n + 1, 0);
   const options = {
@@ -27,7 +33,7 @@ export function useVirtualRows({ count, rowHeight, headHeight, element }: Option
     scrollPaddingStart: headHeight,
     overscan: 6,
     scrollToFn: elementScroll,
-    observeElementRect,
+    observeElementRect: observeOnScreen,
     observeElementOffset,
     onChange: () => draw(),
   };

@@ -9,12 +9,16 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 
+import { count as formatCount } from "../format.ts";
+import { usePrinting } from "./use_printing.ts";
 import "./virtual_grid.css";
 import { useVirtualRows } from "./use_virtual_rows.ts";
 
 const HEAD_HEIGHT = 44;
 /* Browsers draw elements up to some 33 million pixels high. */
 export const GRID_ROWS_MAX = 500_000;
+/* What a reader wants on paper is at the top; a download has the rest. */
+export const PRINTED_ROWS = 100;
 
 export interface GridColumn {
   key: string;
@@ -76,6 +80,11 @@ function gridWidth({ width, isWide }: GridColumn): string {
   return isWide ? `minmax(${width}px, 1fr)` : `${width}px`;
 }
 
+/* On paper no column scrolls out of sight: all share the width. */
+function printedWidth({ width, isWide }: GridColumn): string {
+  return `minmax(0, ${isWide ? 1.25 * width : width}fr)`;
+}
+
 function Head({ columns }: { columns: readonly GridColumn[] }) {
   return (
     <div class="controls-grid-row controls-grid-head" role="row" aria-rowindex={1}>
@@ -103,6 +112,11 @@ function Head({ columns }: { columns: readonly GridColumn[] }) {
   );
 }
 
+/* On paper the first rows follow each other. */
+function printedRows(count: number): { index: number; start: number }[] {
+  return Array.from({ length: Math.min(count, PRINTED_ROWS) }, (_, index) => ({ index, start: 0 }));
+}
+
 export function VirtualGrid(props: Props) {
   const { role, label, columns, count, rowHeight, row, active, onActive, onChoose, onKey } = props;
   const element = useRef<HTMLDivElement>(null);
@@ -123,7 +137,8 @@ export function VirtualGrid(props: Props) {
     event.preventDefault();
     onActive(next);
   };
-  const visible = rows.getVirtualItems();
+  const isPrinting = usePrinting();
+  const visible = isPrinting ? printedRows(count) : rows.getVirtualItems();
   const isActiveDrawn = visible.some((item) => item.index === active);
   return (
     <div
@@ -131,6 +146,7 @@ export function VirtualGrid(props: Props) {
       class="controls-grid"
       style={{
         "--columns": columns.map(gridWidth).join(" "),
+        "--printed-columns": columns.map(printedWidth).join(" "),
         "--width": `${columns.reduce((sum, column) => sum + column.width, 0)}px`,
         "--row-height": `${rowHeight}px`,
       }}
@@ -148,7 +164,7 @@ export function VirtualGrid(props: Props) {
       <div
         role="rowgroup"
         class="controls-grid-body"
-        style={{ height: `${rows.getTotalSize()}px` }}
+        style={{ height: isPrinting ? "auto" : `${rows.getTotalSize()}px` }}
       >
         {visible.map(({ index, start }) => {
           const { key, cells, level, isOpen } = row(index);
@@ -181,6 +197,11 @@ export function VirtualGrid(props: Props) {
           );
         })}
       </div>
+      {isPrinting && count > PRINTED_ROWS && (
+        <p class="controls-grid-rest">
+          The first {formatCount(PRINTED_ROWS)} of {formatCount(count)} rows.
+        </p>
+      )}
     </div>
   );
 }

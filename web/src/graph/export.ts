@@ -16,38 +16,58 @@ function escaped(text: string): string {
   return text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
 }
 
-function measureOf(): (text: string) => number {
+export function measureOf(): (text: string) => number {
   const context = document.createElement("canvas").getContext("2d");
   if (!context) return (text) => 7 * text.length;
   context.font = fontOf();
   return (text) => context.measureText(text).width;
 }
 
-/* The whole picture, also what is scrolled out of sight. */
-export function svgOf(picture: Picture, title: string): string {
-  const { layout, isFlame } = picture;
-  const measure = measureOf();
-  const parts: string[] = [];
+/* A box as it is drawn: its place in pixels, its colour (a variable), and its texts; "": none. */
+export interface DrawnBox {
+  x: number;
+  y: number;
+  width: number;
+  colour: string;
+  isFaded: boolean;
+  text: string;
+  figure: string;
+}
+
+/* All boxes of a picture, also those that are scrolled out of sight. */
+export function* drawnBoxes(
+  picture: Picture,
+  measure: (text: string) => number,
+): Generator<DrawnBox> {
+  const { layout, isFlame, isFound } = picture;
   for (const [row, boxes] of layout.rows) {
     const y = topOf(layout, isFlame, row);
     for (const box of boxes) {
       const width = Math.max(0.5, box.width > 3 ? box.width - 1 : box.width);
-      const fill = colourOf(picture.colour(box));
-      const isFaded = box.isOuter || (picture.isFound !== null && !picture.isFound(box));
-      const x = box.x.toFixed(2);
-      parts.push(
-        `<rect x="${x}" y="${y}" width="${width.toFixed(2)}" height="${ROW_PX - 1}"` +
-          ` fill="${fill}"${isFaded ? ' fill-opacity="0.45"' : ""}/>`,
-      );
       const text = width < 24 ? "" : picture.label(box, width - 8, measure);
-      if (text === "") continue;
-      const place = `x="${(box.x + 4).toFixed(2)}" y="${y + ROW_PX / 2}"`;
-      parts.push(`<text ${place}>${escaped(text)}</text>`);
-      const figure = figureIfFits(picture, box, width - measure(text), measure);
-      if (!figure) continue;
-      const end = `x="${(box.x + width - 4).toFixed(2)}" y="${y + ROW_PX / 2}"`;
-      parts.push(`<text ${end} text-anchor="end">${escaped(figure.text)}</text>`);
+      const room = width - measure(text);
+      const figure = text === "" ? null : figureIfFits(picture, box, room, measure);
+      const isFaded = box.isOuter || (isFound !== null && !isFound(box));
+      const colour = picture.colour(box);
+      yield { x: box.x, y, width, colour, isFaded, text, figure: figure?.text ?? "" };
     }
+  }
+}
+
+/* The whole picture. */
+export function svgOf(picture: Picture, title: string): string {
+  const { layout } = picture;
+  const parts: string[] = [];
+  for (const { x, y, width, colour, isFaded, text, figure } of drawnBoxes(picture, measureOf())) {
+    parts.push(
+      `<rect x="${x.toFixed(2)}" y="${y}" width="${width.toFixed(2)}" height="${ROW_PX - 1}"` +
+        ` fill="${colourOf(colour)}"${isFaded ? ' fill-opacity="0.45"' : ""}/>`,
+    );
+    const middle = y + ROW_PX / 2;
+    const start = `x="${(x + 4).toFixed(2)}" y="${middle}"`;
+    if (text !== "") parts.push(`<text ${start}>${escaped(text)}</text>`);
+    const end = `x="${(x + width - 4).toFixed(2)}" y="${middle}"`;
+    if (figure !== "") parts.push(`<text ${end} text-anchor="end">${escaped(figure)}</text>`);
   }
   const [width, height] = [layout.width, heightOf(layout)];
   return (

@@ -7,6 +7,7 @@
  */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
+import { usePrinting } from "../controls/use_printing.ts";
 import type { TreeNode } from "../data/call_tree.ts";
 import { colouringOf, type ColourMode } from "./colours.ts";
 import { copyStack, Details } from "./details.tsx";
@@ -19,6 +20,7 @@ import type { GraphModel } from "./model.ts";
 import { heightOf, topOf, type Picture } from "./paint.ts";
 import { Path } from "./path.tsx";
 import { makePicture } from "./picture.ts";
+import { Printed } from "./printed.tsx";
 import type { Found } from "./search.ts";
 import { Tooltip } from "./tooltip.tsx";
 import { useBoxes, type Boxes } from "./use_boxes.ts";
@@ -134,6 +136,7 @@ export function FlameGraph(props: FlameGraphProps) {
     canvas: useRef<HTMLCanvasElement>(null),
     scroller: useRef<HTMLDivElement>(null),
   };
+  const isPrinting = usePrinting();
   const [hasFocus, setHasFocus] = useState(false);
   const [message, say] = useState("");
   const width = useSize(screen.scroller);
@@ -148,7 +151,8 @@ export function FlameGraph(props: FlameGraphProps) {
   return (
     <div class="graph">
       <Path model={model} zoomed={zoomed} title={title} onZoom={onZoom} />
-      <div class="graph-frame">
+      {isPrinting && <Printed {...props} colouring={colouring} />}
+      <div class={isPrinting ? "graph-frame not-printed" : "graph-frame"}>
         <div
           class="graph-scroll"
           ref={screen.scroller}

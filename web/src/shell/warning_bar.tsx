@@ -2,6 +2,7 @@
  * The warnings of the reports that touch what a view shows, at its top: lost and cut data, missing
  * names, uncertain figures. Serious ones stand open, remarks behind one line.
  */
+import { usePrinting } from "../controls/use_printing.ts";
 import type { Profile } from "../data/profile.ts";
 import type { Warning } from "../data/documents.ts";
 import type { Selection } from "../data/selection.ts";
@@ -25,6 +26,7 @@ interface Props {
 }
 
 export function WarningBar({ profile, selection, figures }: Props) {
+  const isPrinting = usePrinting();
   const files = filesOf(profile, selection.snapshots);
   const { value } = usePromise(
     async () => (await Promise.all(files.map(profile.report))).flatMap((r) => r.warnings ?? []),
@@ -44,7 +46,7 @@ export function WarningBar({ profile, selection, figures }: Props) {
         </ul>
       )}
       {remarks.length > 0 && (
-        <details class="shell-remarks">
+        <details class="shell-remarks" open={isPrinting ? true : undefined}>
           <summary>{plural(remarks.length, "remark")} on these figures</summary>
           <ul>
             {remarks.map((warning, i) => (
