@@ -1,9 +1,10 @@
 /* details/: memory by backtrace and type in any order. */
 import { beforeEach, expect, it } from "vitest";
 
-import { entriesOf, sharedStacks, type Entries } from "../src/data/part_figures.ts";
+import { entriesOf, type Entries } from "../src/data/part_figures.ts";
 import { decodeProfile, type Profile } from "../src/data/profile.ts";
 import { decodeRows } from "../src/data/rows.ts";
+import { filterStacks } from "../src/data/select_stacks.ts";
 import { selectionOf } from "../src/data/selection.ts";
 import { parseAddress } from "../src/state.ts";
 import {
@@ -39,7 +40,7 @@ beforeEach(() => {
   rows.parts.live = { ...rows.parts.live!, thread: null, type: [1, 1, 2, 2] };
   const loaded = [{ index: 1, snapshot: profile.snapshots[1], rows: decodeRows(rows, profile) }];
   const selection = selectionOf(profile, parseAddress("#heap=0"));
-  entries = entriesOf(profile, loaded, selection, sharedStacks(profile, []));
+  entries = entriesOf(profile, loaded, selection, filterStacks(profile, []));
 });
 
 const below = (group: Group, dimension: Dimension, mode: Mode = "tree") =>

@@ -3,10 +3,11 @@ import { beforeEach, expect, it } from "vitest";
 
 import { movedBy } from "../src/controls/virtual_grid.tsx";
 import type { RawProfile, RawRows } from "../src/data/documents.ts";
-import { entriesOf, sharedStacks, sumsBy } from "../src/data/part_figures.ts";
+import { entriesOf, sumsBy } from "../src/data/part_figures.ts";
 import { decodeProfile, type Profile } from "../src/data/profile.ts";
 import { decodeRows } from "../src/data/rows.ts";
 import { parseFilter, type StackFilter } from "../src/data/select_filters.ts";
+import { filterStacks } from "../src/data/select_stacks.ts";
 import { selectionOf, type LoadedRows } from "../src/data/selection.ts";
 import { toCsv } from "../src/download.ts";
 import { parseAddress } from "../src/state.ts";
@@ -68,10 +69,7 @@ function valuesOf(kind: Kind, column: string, fragment = "", ...texts: string[])
   if (!found) return null;
   const keys = keysOf(keyCount(profile, kind), [found]);
   return Object.fromEntries(
-    Array.from(keys, (key) => [
-      rowName(profile, kind, idOfKey(key)).text,
-      found.figures.value[key],
-    ]),
+    Array.from(keys, (key) => [rowName(profile, kind, idOfKey(key)).text, found.values[key]]),
   );
 }
 
@@ -105,7 +103,7 @@ it("has what the selection and the filters of stacks leave", () => {
 
 it("divides a row's variance and weight among its parts", () => {
   const selection = select("");
-  const entries = entriesOf(profile, loaded, selection, sharedStacks(profile, []));
+  const entries = entriesOf(profile, loaded, selection, filterStacks(profile, []));
   expect(entries.count).toBe(4);
   const rows = sumsBy(entries.figures, entries.count, 1, () => 0);
   expect(rows.value[0]).toBe(127);
@@ -115,7 +113,7 @@ it("divides a row's variance and weight among its parts", () => {
 });
 
 it("finds callers and callees, each stack once", () => {
-  const entries = entriesOf(profile, loaded, select(""), sharedStacks(profile, []));
+  const entries = entriesOf(profile, loaded, select(""), filterStacks(profile, []));
   const [main, load, parse] = [0, 1, 2];
   const found = neighboursOf(profile, entries, load);
   expect(largestFirst(found.callers)).toEqual([main, parse]);

@@ -5,10 +5,10 @@
  * Ensures   the entries of a row add up to the row, in value, exact part and variance.
  */
 import { addRows, familiesOf, newFigures, type Figures } from "./figures.ts";
+import type { Quantity } from "./documents.ts";
 import type { Profile } from "./profile.ts";
 import type { Parts } from "./rows.ts";
-import { filterStacks, type Stacks } from "./select_stacks.ts";
-import type { StackFilter } from "./select_filters.ts";
+import type { Stacks } from "./select_stacks.ts";
 import {
   PART_KEYS,
   unknownParts,
@@ -30,11 +30,15 @@ export interface Entries {
   heap: Int32Array;
   process: Int32Array;
   parts: Record<PartKey, Int32Array>;
+  /* What `parts` has for a property that no row records. */
+  unrecorded: Int32Array;
   stacks: Stacks;
 }
 
 function newEntries(count: number, isPeak: boolean, stacks: Stacks): Entries {
-  const column = () => new Int32Array(count).fill(UNRECORDED);
+  const column = () => new Int32Array(count);
+  /* Most files do not record all properties: those share one array. */
+  const unrecorded = column().fill(UNRECORDED);
   return {
     count: 0,
     figures: newFigures(count, isPeak),
@@ -42,9 +46,25 @@ function newEntries(count: number, isPeak: boolean, stacks: Stacks): Entries {
     headline: column(),
     heap: column(),
     process: column(),
-    parts: { thread: column(), type: column(), scope: column(), age: column() },
+    parts: { thread: unrecorded, type: unrecorded, scope: unrecorded, age: unrecorded },
+    unrecorded,
     stacks,
   };
+}
+
+/* For each row, whether it has parts. */
+function rowsWithParts({ rows }: LoadedRows, quantity: Quantity): Uint8Array {
+  const hasParts = new Uint8Array(rows.count);
+  const parts = rows.parts[quantity];
+  if (parts) for (let k = 0; k < parts.count; k++) hasParts[parts.row[k]] = 1;
+  return hasParts;
+}
+
+/* The most entries that these rows can have. */
+function mostEntries({ rows }: LoadedRows, quantity: Quantity, hasParts: Uint8Array): number {
+  let count = rows.parts[quantity]?.count ?? 0;
+  for (let row = 0; row < rows.count; row++) if (hasParts[row] === 0) count++;
+  return count;
 }
 
 const withoutParts = (selection: Selection): Selection => ({
@@ -52,8 +72,13 @@ const withoutParts = (selection: Selection): Selection => ({
   parts: { thread: null, type: null, scope: null, age: null },
 });
 
-/* The node whose function row `row` counts for, or the row's own where filters hide that one. */
-function headlineOf(profile: Profile, stacks: Stacks, each: LoadedRows, row: number): number {
+/* The shown node whose function row `row` counts for, or the row's own where filters hide that one. */
+export function headlineOf(
+  profile: Profile,
+  stacks: Stacks,
+  each: LoadedRows,
+  row: number,
+): number {
   const { parent } = profile.tree;
   const own = each.rows.node[row];
   let node = own;
@@ -100,30 +125,49 @@ function addEntry(entries: Entries, profile: Profile, of: RowOf, row: number): n
   return i;
 }
 
-/* The entries of the parts of the rows; marks the rows that have parts. */
-function addParts(entries: Entries, profile: Profile, of: RowOf, hasParts: Uint8Array): void {
+/* The entries of the parts of the rows. */
+function addParts(entries: Entries, profile: Profile, of: RowOf): void {
   const { rows } = of.each;
   const { quantity, isCount } = of.selection.measure;
   const parts = rows.parts[quantity];
   if (!parts) return;
   const wanted = filtersOf(parts, of.selection);
   const values = isCount ? parts.objects : parts.bytes;
+  const recorded = PART_KEYS.flatMap((key) => {
+    const column = parts[key];
+    if (column && entries.parts[key] === entries.unrecorded) {
+      entries.parts[key] = entries.unrecorded.slice();
+    }
+    return column ? [{ from: column, to: entries.parts[key] }] : [];
+  });
   for (let k = 0; k < parts.count; k++) {
     const row = parts.row[k];
-    hasParts[row] = 1;
     const whole = of.figures.value[row];
     if (whole === 0 || values[k] === 0 || entries.stacks.owner[rows.node[row]] < 0) continue;
     if (!wanted.every(({ column, value }) => column[k] === value)) continue;
     const i = addEntry(entries, profile, of, row);
-    for (const key of PART_KEYS) {
-      const column = parts[key];
-      if (column) entries.parts[key][i] = column[k];
-    }
+    for (const { from, to } of recorded) to[i] = from[k];
     addShare(entries, i, of, row, values[k] / whole);
   }
 }
 
-/* The selection as entries; `filters` are those of stacks. */
+/* What each row holds of the selection, without its filters by parts. */
+function rowFigures(
+  profile: Profile,
+  each: LoadedRows,
+  selection: Selection,
+  family: ReturnType<typeof familiesOf>[number],
+): Figures {
+  const { quantity, isCount } = selection.measure;
+  const { count } = each.rows;
+  const figures = newFigures(count, quantity === "peak" && !isCount);
+  const ownRow = new Int32Array(count);
+  for (let row = 0; row < count; row++) ownRow[row] = row;
+  addRows(figures, profile, each, withoutParts(selection), ownRow, family);
+  return figures;
+}
+
+/* The selection as entries; `stacks` are what the filters of stacks leave. */
 export function entriesOf(
   profile: Profile,
   loaded: readonly LoadedRows[],
@@ -131,31 +175,21 @@ export function entriesOf(
   stacks: Stacks,
 ): Entries {
   const { quantity, isCount } = selection.measure;
-  const isPeak = quantity === "peak" && !isCount;
-  const most = loaded.reduce(
-    (sum, { rows }) => sum + rows.count + (rows.parts[quantity]?.count ?? 0),
-    0,
-  );
-  const entries = newEntries(most, isPeak, stacks);
+  const hasParts = loaded.map((each) => rowsWithParts(each, quantity));
+  const most = loaded.reduce((sum, each, n) => sum + mostEntries(each, quantity, hasParts[n]), 0);
+  const entries = newEntries(most, quantity === "peak" && !isCount, stacks);
+  const isPartOnly = PART_KEYS.some((key) => selection.parts[key] !== null);
   const families = familiesOf(profile, loaded);
   loaded.forEach((each, n) => {
     const { rows } = each;
     if (!rows[quantity] || unknownParts(rows, selection).length > 0) return;
-    const figures = newFigures(rows.count, isPeak);
-    const ownRow = Int32Array.from({ length: rows.count }, (_, i) => i);
-    addRows(figures, profile, each, withoutParts(selection), ownRow, families[n]);
-    const of: RowOf = {
-      each,
-      figures,
-      selection,
-      from: addedColumns(figures),
-      to: addedColumns(entries.figures),
-    };
-    const hasParts = new Uint8Array(rows.count);
-    addParts(entries, profile, of, hasParts);
-    if (PART_KEYS.some((key) => selection.parts[key] !== null)) return;
+    const figures = rowFigures(profile, each, selection, families[n]);
+    const [from, to] = [addedColumns(figures), addedColumns(entries.figures)];
+    const of: RowOf = { each, figures, selection, from, to };
+    addParts(entries, profile, of);
+    if (isPartOnly) return;
     for (let row = 0; row < rows.count; row++) {
-      if (hasParts[row] || figures.value[row] === 0) continue;
+      if (hasParts[n][row] || figures.value[row] === 0) continue;
       if (stacks.owner[rows.node[row]] < 0) continue;
       addShare(entries, addEntry(entries, profile, of, row), of, row, 1);
     }
@@ -185,20 +219,4 @@ export function sumsBy(
     if (figures.weight[i] > sums.weight[key]) sums.weight[key] = figures.weight[i];
   }
   return sums;
-}
-
-/* The stacks that the filters leave; remembered, because all views and measures use the same. */
-const stacksOf = new WeakMap<Profile, Map<string, Stacks>>();
-
-export function sharedStacks(profile: Profile, filters: readonly StackFilter[]): Stacks {
-  let known = stacksOf.get(profile);
-  if (!known) stacksOf.set(profile, (known = new Map()));
-  const key = JSON.stringify(filters);
-  let stacks = known.get(key);
-  if (!stacks) {
-    known.clear();
-    stacks = filterStacks(profile, filters);
-    known.set(key, stacks);
-  }
-  return stacks;
 }

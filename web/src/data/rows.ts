@@ -100,7 +100,9 @@ function fillLast(row: Int32Array, values: Float64Array, whole: Column): void {
 
 function toArray(raw: RawColumn | undefined, count: number, name: string): Float64Array {
   const column = figures(raw, count, name);
-  return Float64Array.from({ length: count }, (_, i) => column.at(i));
+  const values = new Float64Array(count);
+  for (let i = 0; i < count; i++) values[i] = column.at(i);
+  return values;
 }
 
 function decodeParts(

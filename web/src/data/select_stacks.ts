@@ -64,12 +64,52 @@ function matchAll(profile: Profile, filters: readonly StackFilter[]): Matches {
   return matches;
 }
 
+/* What is the same for all filters of a profile. */
+interface Common {
+  functionOf: Int32Array;
+  /* Without filters, each node is its own owner, and all are shown. */
+  everything: Stacks;
+  /* What was asked for last, by its filters. */
+  key: string;
+  stacks: Stacks;
+}
+
+const commonOf = new WeakMap<Profile, Common>();
+
 function functionsOfNodes(profile: Profile): Int32Array {
   const { count, frame } = profile.tree;
   const { function: functionOfFrame } = profile.frames;
   const functions = new Int32Array(count);
   for (let i = 0; i < count; i++) functions[i] = functionOfFrame[frame[i]];
   return functions;
+}
+
+function everythingOf(profile: Profile): Stacks {
+  const { count, parent } = profile.tree;
+  const owner = new Int32Array(count);
+  const isRoot = new Uint8Array(count);
+  for (let i = 0; i < count; i++) {
+    owner[i] = i;
+    if (parent[i] === ROOT) isRoot[i] = 1;
+  }
+  return {
+    owner,
+    caller: parent,
+    isShown: new Uint8Array(count).fill(1),
+    isRoot,
+    hasPivot: false,
+    functionOf: functionsOfNodes(profile),
+  };
+}
+
+function common(profile: Profile): Common {
+  let known = commonOf.get(profile);
+  if (!known) {
+    const everything = everythingOf(profile);
+    known = { functionOf: everything.functionOf, everything, key: "", stacks: everything };
+    commonOf.set(profile, known);
+  }
+  return known;
 }
 
 /* The caller of the same function that a recursive call is merged into; ROOT: there is none. */
@@ -84,63 +124,96 @@ function outerCall(stacks: Stacks, node: number, caller: number, isInside: boole
   return ROOT;
 }
 
-/* What the path to a node means for it. */
-interface Paths {
-  show: Int32Array;
-  isHidden: Uint8Array;
-  isInside: Uint8Array;
-  /* The shown node that stands in its place for what it calls. */
-  standIn: Int32Array;
+/* What the path to a node means for it: bits, so that a million of paths are quick to follow. */
+const HIDDEN = 1;
+const INSIDE = 2;
+
+/* The same by function: HIDDEN hides the stack, INSIDE begins the graph. */
+const FRAME_HIDDEN = 4;
+
+function meaningOf({ hidesStack, hidesFrame, begins }: Matches): Uint8Array {
+  return hidesStack.map((isHidden, i) => {
+    const isInside = begins === null || (begins[i] === 1 && hidesFrame[i] === 0);
+    return (isHidden ? HIDDEN : 0) | (isInside ? INSIDE : 0) | (hidesFrame[i] ? FRAME_HIDDEN : 0);
+  });
 }
 
-function newPaths(count: number): Paths {
-  return {
-    show: new Int32Array(count),
-    isHidden: new Uint8Array(count),
-    isInside: new Uint8Array(count),
-    standIn: new Int32Array(count),
-  };
+/* For each node, whether its path has a function for each pattern that must match. */
+function shownPaths({ tree }: Profile, functionOf: Int32Array, matches: Matches): Uint8Array {
+  const { count, parent } = tree;
+  const { show, all } = matches;
+  const found = new Int32Array(count);
+  const isKept = new Uint8Array(count);
+  for (let node = 0; node < count; node++) {
+    const up = parent[node];
+    found[node] = show[functionOf[node]] | (up === ROOT ? 0 : found[up]);
+    if (found[node] === all) isKept[node] = 1;
+  }
+  return isKept;
 }
 
+function madeOf(
+  profile: Profile,
+  filters: readonly StackFilter[],
+  isRecursionMerged: boolean,
+): Stacks {
+  const { count, parent } = profile.tree;
+  const { functionOf } = common(profile);
+  const matches = matchAll(profile, filters);
+  const meaning = meaningOf(matches);
+  const isKept = matches.all === 0 ? null : shownPaths(profile, functionOf, matches);
+  const hasStart = matches.begins !== null;
+  const hasPivot = filters.some((filter) => filter.kind === "pivot");
+  const owner = new Int32Array(count);
+  const caller = new Int32Array(count);
+  const isShown = new Uint8Array(count);
+  const isRoot = new Uint8Array(count);
+  const stacks = { owner, caller, isShown, isRoot, hasPivot, functionOf };
+  const paths = new Uint8Array(count);
+  /* The shown node that stands in the place of a node for what it calls. */
+  const standIn = new Int32Array(count);
+  for (let node = 0; node < count; node++) {
+    const up = parent[node];
+    const own = meaning[functionOf[node]];
+    const before = up === ROOT ? 0 : paths[up];
+    const path = (own & (HIDDEN | INSIDE)) | before;
+    const wasInside = (before & INSIDE) !== 0;
+    const isInside = (path & INSIDE) !== 0;
+    const from = up === ROOT ? ROOT : standIn[up];
+    const isThere = (own & FRAME_HIDDEN) === 0 && (isInside || hasPivot);
+    const outer = isThere && isRecursionMerged ? outerCall(stacks, node, from, wasInside) : ROOT;
+    const shown = isThere && (outer === ROOT || (isInside && !wasInside));
+    const stand = shown ? node : isThere ? outer : from;
+    paths[node] = path;
+    isShown[node] = shown ? 1 : 0;
+    caller[node] = from;
+    standIn[node] = stand;
+    isRoot[node] = shown && isInside && (hasStart ? !wasInside : from === ROOT) ? 1 : 0;
+    const isOwned = path === INSIDE && (isKept === null || isKept[node] === 1);
+    owner[node] = isOwned ? stand : ROOT;
+  }
+  return stacks;
+}
+
+/*
+ * The stacks that the filters leave. The last answer is remembered, because all views and measures
+ * share it.
+ *
+ * Ensures   nobody changes an answer: its arrays may be those of the profile.
+ */
 export function filterStacks(
   profile: Profile,
   filters: readonly StackFilter[],
   isRecursionMerged = false,
 ): Stacks {
-  const { count, parent } = profile.tree;
-  const matches = matchAll(profile, filters);
-  const { show, hidesStack, hidesFrame, begins, all } = matches;
-  const stacks: Stacks = {
-    owner: new Int32Array(count),
-    caller: new Int32Array(count),
-    isShown: new Uint8Array(count),
-    isRoot: new Uint8Array(count),
-    hasPivot: filters.some((filter) => filter.kind === "pivot"),
-    functionOf: functionsOfNodes(profile),
-  };
-  const paths = newPaths(count);
-  for (let node = 0; node < count; node++) {
-    const up = parent[node];
-    const func = stacks.functionOf[node];
-    const wasInside = up !== ROOT && paths.isInside[up] === 1;
-    const caller = up === ROOT ? ROOT : paths.standIn[up];
-    const isFrameHidden = hidesFrame[func] === 1;
-    const isInside = wasInside || begins === null || (begins[func] === 1 && !isFrameHidden);
-    paths.show[node] = show[func] | (up === ROOT ? 0 : paths.show[up]);
-    paths.isHidden[node] = hidesStack[func] | (up === ROOT ? 0 : paths.isHidden[up]);
-    paths.isInside[node] = isInside ? 1 : 0;
-    const isThere = !isFrameHidden && (isInside || stacks.hasPivot);
-    const outer = isThere && isRecursionMerged ? outerCall(stacks, node, caller, wasInside) : ROOT;
-    const isShown = isThere && (outer === ROOT || (isInside && !wasInside));
-    stacks.isShown[node] = isShown ? 1 : 0;
-    stacks.caller[node] = caller;
-    paths.standIn[node] = isShown ? node : isThere ? outer : caller;
-    const isFirst = begins === null ? caller === ROOT : !wasInside;
-    stacks.isRoot[node] = isShown && isInside && isFirst ? 1 : 0;
-    const isKept = isInside && paths.isHidden[node] === 0 && (paths.show[node] & all) === all;
-    stacks.owner[node] = isKept ? paths.standIn[node] : ROOT;
+  const known = common(profile);
+  if (filters.length === 0 && !isRecursionMerged) return known.everything;
+  const key = JSON.stringify([isRecursionMerged, filters]);
+  if (known.key !== key) {
+    known.stacks = madeOf(profile, filters, isRecursionMerged);
+    known.key = key;
   }
-  return stacks;
+  return known.stacks;
 }
 
 /* What nodes hold by themselves, by the node that is shown for them. */

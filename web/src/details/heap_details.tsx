@@ -7,9 +7,10 @@ import { FilterBar } from "../controls/filter_bar.tsx";
 import { PartSelect } from "../controls/part_select.tsx";
 import { Select } from "../controls/select.tsx";
 import { SelectionBar } from "../controls/selection_bar.tsx";
-import { entriesOf, sharedStacks } from "../data/part_figures.ts";
+import { entriesOf } from "../data/part_figures.ts";
 import type { Profile } from "../data/profile.ts";
 import { filtersOf, filterText } from "../data/select_filters.ts";
+import { filterStacks } from "../data/select_stacks.ts";
 import type { LoadedRows, Selection } from "../data/selection.ts";
 import { Failure } from "../shell/failure.tsx";
 import { useRows } from "../shell/use_selection.ts";
@@ -29,7 +30,7 @@ function useEntries(profile: Profile, loaded: LoadedRows[] | null, selection: Se
   const filters = filtersOf(useAddress());
   const key = filters.map(filterText).join("\n");
   return useMemo(
-    () => loaded && entriesOf(profile, loaded, selection, sharedStacks(profile, filters)),
+    () => loaded && entriesOf(profile, loaded, selection, filterStacks(profile, filters)),
     [profile, loaded, selection, key],
   );
 }

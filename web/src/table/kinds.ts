@@ -2,8 +2,6 @@
  * What a table has a row for: functions, stacks, types, threads, heaps, modules, scopes, processes;
  * and how the rows are called.
  */
-import type { Entries } from "../data/part_figures.ts";
-import { UNRECORDED } from "../data/part_figures.ts";
 import {
   functionName,
   functionOfNode,
@@ -37,9 +35,10 @@ export const KIND_TITLES: Readonly<Record<Kind, string>> = {
   processes: "Processes",
 };
 
-const PART_OF = { types: "type", threads: "thread", scopes: "scope" } as const;
+/* Kinds that are parts of rows. */
+export const PART_OF = { types: "type", threads: "thread", scopes: "scope" } as const;
 
-function isPart(kind: Kind): kind is keyof typeof PART_OF {
+export function isPart(kind: Kind): kind is keyof typeof PART_OF {
   return kind in PART_OF;
 }
 
@@ -63,27 +62,6 @@ export function keyCount(profile: Profile, kind: Kind): number {
 
 export const idOfKey = (key: number): number => key - BEFORE;
 export const keyOfId = (id: number): number => id + BEFORE;
-
-/* The key of an entry; below 0: not recorded. */
-export function keyOfEntry(profile: Profile, kind: Kind, entries: Entries): (i: number) => number {
-  if (isPart(kind)) {
-    const column = entries.parts[PART_OF[kind]];
-    return (i) => (column[i] === UNRECORDED ? -1 : keyOfId(column[i]));
-  }
-  const { functionOf } = entries.stacks;
-  switch (kind) {
-    case "functions":
-      return (i) => keyOfId(functionOf[entries.headline[i]]);
-    case "modules":
-      return (i) => keyOfId(profile.functions.module[functionOf[entries.headline[i]]]);
-    case "heaps":
-      return (i) => keyOfId(entries.heap[i]);
-    case "processes":
-      return (i) => keyOfId(entries.process[i]);
-    default:
-      return (i) => keyOfId(entries.node[i]);
-  }
-}
 
 /* The key of the address with which the selection is narrowed to a row; null: there is none. */
 export function filterKey(kind: Kind): string | null {

@@ -5,8 +5,9 @@
  * Ensures   a stack counts once for each caller and callee, however often they stand in it.
  */
 import { newFigures, type Figures } from "../data/figures.ts";
-import { addedColumns, sumsBy, type Entries } from "../data/part_figures.ts";
+import { addedColumns, type Entries } from "../data/part_figures.ts";
 import type { Profile } from "../data/profile.ts";
+import type { Stacks } from "../data/select_stacks.ts";
 
 export interface Neighbours {
   /* By function. */
@@ -25,50 +26,59 @@ interface Seen {
   callees: Int32Array;
 }
 
+/* For each node, whether the function is on its path. */
+function nodesUnder({ caller, functionOf }: Stacks, wanted: number): Uint8Array {
+  const isUnder = new Uint8Array(caller.length);
+  for (let node = 0; node < caller.length; node++) {
+    const isBelow = caller[node] >= 0 && isUnder[caller[node]] === 1;
+    if (isBelow || functionOf[node] === wanted) isUnder[node] = 1;
+  }
+  return isUnder;
+}
+
 export function neighboursOf(profile: Profile, entries: Entries, wanted: number): Neighbours {
   const { count } = profile.functions;
-  const { caller, functionOf } = entries.stacks;
-  const isPeak = entries.figures.peak !== null;
-  const nodes = sumsBy(entries.figures, entries.count, profile.tree.count, (i) => entries.node[i]);
+  const { figures, stacks } = entries;
+  const { caller, functionOf } = stacks;
+  const isPeak = figures.peak !== null;
+  const isUnder = nodesUnder(stacks, wanted);
   const found: Neighbours = {
     callers: newFigures(count, isPeak),
     callees: newFigures(count, isPeak),
     own: newFigures(3, isPeak),
   };
-  const from = addedColumns(nodes);
+  const from = addedColumns(figures);
   const adder = (to: Figures) => {
     const columns = addedColumns(to);
-    return (key: number, node: number) => {
-      for (let c = 0; c < from.length; c++) columns[c][key] += from[c][node];
-      if (nodes.weight[node] > to.weight[key]) to.weight[key] = nodes.weight[node];
+    return (key: number, entry: number) => {
+      for (let c = 0; c < from.length; c++) columns[c][key] += from[c][entry];
+      if (figures.weight[entry] > to.weight[key]) to.weight[key] = figures.weight[entry];
     };
   };
   const [addCaller, addCallee, addOwn] = [found.callers, found.callees, found.own].map(adder);
-  /* The node for which a function was added last: no set is needed for each stack. */
+  /* The entry for which a function was added last: no set is needed for each stack. */
   const seen: Seen = {
     callers: new Int32Array(count).fill(-1),
     callees: new Int32Array(count).fill(-1),
   };
-  for (let node = 0; node < profile.tree.count; node++) {
-    if (nodes.value[node] === 0) continue;
-    let isIn = false;
-    let below = -1;
-    for (let at = node; at >= 0; below = at, at = caller[at]) {
+  for (let entry = 0; entry < entries.count; entry++) {
+    const end = entries.node[entry];
+    if (figures.value[entry] === 0 || isUnder[end] === 0) continue;
+    addOwn(TOTAL, entry);
+    for (let at = end, below = -1; at >= 0; below = at, at = caller[at]) {
       if (functionOf[at] !== wanted) continue;
-      isIn = true;
-      if (below < 0) addOwn(SELF, node);
-      else if (seen.callees[functionOf[below]] !== node) {
-        seen.callees[functionOf[below]] = node;
-        addCallee(functionOf[below], node);
+      if (below < 0) addOwn(SELF, entry);
+      else if (seen.callees[functionOf[below]] !== entry) {
+        seen.callees[functionOf[below]] = entry;
+        addCallee(functionOf[below], entry);
       }
       const up = caller[at];
-      if (up < 0) addOwn(OUTERMOST, node);
-      else if (seen.callers[functionOf[up]] !== node) {
-        seen.callers[functionOf[up]] = node;
-        addCaller(functionOf[up], node);
+      if (up < 0) addOwn(OUTERMOST, entry);
+      else if (seen.callers[functionOf[up]] !== entry) {
+        seen.callers[functionOf[up]] = entry;
+        addCaller(functionOf[up], entry);
       }
     }
-    if (isIn) addOwn(TOTAL, node);
   }
   return found;
 }

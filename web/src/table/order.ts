@@ -4,9 +4,10 @@
  *
  * Ensures   equal values keep the order of the keys, so that a table looks the same twice.
  */
-import { functionName } from "../data/names.ts";
+import { functionName, functionOfNode } from "../data/names.ts";
 import type { Profile } from "../data/profile.ts";
 import { idOfKey, rowName, type Kind } from "./kinds.ts";
+import { sortedBy } from "./sort.ts";
 
 export interface Order {
   /* A column of figures, or "name". */
@@ -86,11 +87,18 @@ export function matchingKeys(
 
 /* For each name its place among all names; names are compared once, and not for each sorting. */
 function nameRanks(profile: Profile, kind: Kind, keys: Int32Array): Float64Array {
-  const texts = new Map<string, number>();
-  const textOf = (key: number) => rowName(profile, kind, idOfKey(key)).text;
-  for (const key of keys) texts.set(textOf(key), 0);
-  [...texts.keys()].sort().forEach((text, rank) => texts.set(text, rank));
-  return Float64Array.from(keys, (key) => texts.get(textOf(key)) ?? 0);
+  /* A stack is called as the function that it ends in. */
+  const isStacks = kind === "stacks";
+  const idOf = (key: number) => (isStacks ? functionOfNode(profile, idOfKey(key)) : idOfKey(key));
+  const textOf = (id: number) => rowName(profile, isStacks ? "functions" : kind, id).text;
+  const texts = new Map<number, string>();
+  for (const key of keys) {
+    const id = idOf(key);
+    if (!texts.has(id)) texts.set(id, textOf(id));
+  }
+  const ranks = new Map([...new Set(texts.values())].sort().map((text, rank) => [text, rank]));
+  const rankOf = new Map([...texts].map(([id, text]) => [id, ranks.get(text) ?? 0]));
+  return new Float64Array(keys.length).map((_, i) => rankOf.get(idOf(keys[i])) ?? 0);
 }
 
 export function sortedKeys(
@@ -100,12 +108,12 @@ export function sortedKeys(
   order: Order,
   values: Float64Array | null,
 ): Int32Array {
-  const by =
-    order.column === "name"
-      ? nameRanks(profile, kind, keys)
-      : Float64Array.from(keys, (key) => values?.[key] ?? 0);
-  const sign = order.isDescending ? -1 : 1;
-  const places = Uint32Array.from(keys, (_, i) => i);
-  places.sort((a, b) => sign * (by[a] - by[b]) || a - b);
-  return Int32Array.from(places, (place) => keys[place]);
+  let by: Float64Array;
+  if (order.column === "name") {
+    by = nameRanks(profile, kind, keys);
+  } else {
+    by = new Float64Array(keys.length);
+    if (values) for (let i = 0; i < keys.length; i++) by[i] = values[keys[i]];
+  }
+  return sortedBy(keys, by, order.isDescending);
 }

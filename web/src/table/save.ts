@@ -29,7 +29,8 @@ function savedNames({ key, measure }: FigureColumn): string[] {
 /* Value, lower and upper end of its interval; null: not recorded, or no margin holds. */
 function savedFigure(sums: ColumnSums | null, key: number, isLossy: boolean): Cell[] {
   if (!sums) return [null, null, null];
-  const figure = figureAt(sums.figures, key);
+  const { figures, at } = sums.figure(key);
+  const figure = figureAt(figures, at);
   if (isLossy) return [figure.value, null, null];
   const { below, above } = marginOf(figure);
   return [figure.value, figure.value - below, figure.value + above];

@@ -1,85 +1,170 @@
 /*
  * The figures of a table: for each column the sums by the key of a row. A column is summed up when
  * it is first shown.
+ *
+ * Rows are added up as they are (figuresBy). Only threads, types and scopes need the parts of rows,
+ * and what is made for those is dropped when it was added up.
  */
-import type { Figures } from "../data/figures.ts";
+import { figuresBy, type Figures } from "../data/figures.ts";
 import { measureOf, type MeasureName } from "../data/measures.ts";
-import {
-  addedColumns,
-  entriesOf,
-  sharedStacks,
-  sumsBy,
-  UNRECORDED,
-  type Entries,
-} from "../data/part_figures.ts";
+import { entriesOf, headlineOf, sumsBy, UNRECORDED, type Entries } from "../data/part_figures.ts";
 import type { Profile } from "../data/profile.ts";
 import type { StackFilter } from "../data/select_filters.ts";
-import type { Stacks } from "../data/select_stacks.ts";
+import { filterStacks, type Stacks } from "../data/select_stacks.ts";
 import type { LoadedRows, Selection } from "../data/selection.ts";
 import type { FigureColumn } from "./figure_columns.ts";
-import { keyCount, keyOfEntry, keyOfId, type Kind } from "./kinds.ts";
+import { functionTotals, outermostCalls } from "./function_totals.ts";
+import { isPart, keyCount, keyOfId, PART_OF, type Kind } from "./kinds.ts";
+import { figureOfStack, RowsOfNodes, stackValues } from "./stack_sums.ts";
 
 export interface ColumnSums {
-  figures: Figures;
+  /* By key. */
+  values: Float64Array;
   /* What shares are of: all that is selected. */
   whole: number;
+  /* The figure of a key, with what its margin needs. */
+  figure: (key: number) => { figures: Figures; at: number };
 }
 
 export interface Sums {
   /* null: not recorded. */
   column: (kind: Kind, column: FigureColumn) => ColumnSums | null;
-  /* What ends at each shown node, and what each holds with all that it calls. */
+  /* What is selected, as entries: one for each row, or part of a row if parts are selected. */
   entries: (measure: MeasureName) => Entries;
-  stacks: Stacks;
+  /* The work for these columns that is left, in pieces. */
+  steps: (kind: Kind, columns: readonly FigureColumn[]) => (() => void)[];
+  /* So much work that the page would not answer for a while if it were done at once. */
+  isLarge: boolean;
 }
 
-/* Of a larger profile, the entries of one measure are kept: a million of them take 100 MB. */
-const ENTRIES_KEPT = 300_000;
+/* So many nodes and rows are added up in less than 100 ms. */
+const LARGE = 600_000;
 
-/* For each shown node, whether no caller of it is the same function. */
-export function outermostCalls(stacks: Stacks): Uint8Array {
-  const { caller, functionOf, isShown } = stacks;
-  const outermost = new Uint8Array(caller.length);
-  for (let node = 0; node < caller.length; node++) {
-    if (isShown[node] === 0) continue;
-    let at = caller[node];
-    while (at >= 0 && functionOf[at] !== functionOf[node]) at = caller[at];
-    outermost[node] = at < 0 ? 1 : 0;
+/* For a kind without parts, the key of each row; below 0: filters of stacks leave it out. */
+function keysOfRows(profile: Profile, kind: Kind, stacks: Stacks, each: LoadedRows): Int32Array {
+  const { rows, snapshot } = each;
+  const { owner, functionOf } = stacks;
+  const { module } = profile.functions;
+  const keys = new Int32Array(rows.count);
+  const functionAt = (row: number) => functionOf[headlineOf(profile, stacks, each, row)];
+  for (let row = 0; row < rows.count; row++) {
+    if (owner[rows.node[row]] < 0) keys[row] = -1;
+    else if (kind === "functions") keys[row] = keyOfId(functionAt(row));
+    else if (kind === "modules") keys[row] = keyOfId(module[functionAt(row)]);
+    else keys[row] = keyOfId(kind === "heaps" ? rows.heap[row] : snapshot.process);
   }
-  return outermost;
+  return keys;
 }
 
-/* Adds to each shown node what the nodes that it calls hold. */
-function addCallees(figures: Figures, { caller, isShown }: Stacks): void {
-  const columns = addedColumns(figures);
-  const { weight } = figures;
-  for (let i = caller.length - 1; i >= 0; i--) {
-    const up = caller[i];
-    if (isShown[i] === 0 || up < 0) continue;
-    for (const column of columns) column[up] += column[i];
-    if (weight[i] > weight[up]) weight[up] = weight[i];
+const plain = (figures: Figures, whole: number): ColumnSums => ({
+  values: figures.value,
+  whole,
+  figure: (key) => ({ figures, at: key }),
+});
+
+const total = (values: Float64Array) => values.reduce((sum, value) => sum + value, 0);
+
+/* The sums by thread, type or scope; null: no row records it. */
+function partSums(profile: Profile, kind: keyof typeof PART_OF, of: Entries): ColumnSums | null {
+  const column = of.parts[PART_OF[kind]];
+  const { length } = column.subarray(0, of.count).filter((id) => id !== UNRECORDED);
+  if (length === 0) return null;
+  const keyOf = (i: number) => (column[i] === UNRECORDED ? -1 : keyOfId(column[i]));
+  const figures = sumsBy(of.figures, of.count, keyCount(profile, kind), keyOf);
+  return plain(figures, total(of.figures.value.subarray(0, of.count)));
+}
+
+class TableSums implements Sums {
+  private readonly columns = new Map<string, ColumnSums | null>();
+  private readonly keys = new Map<Kind, Int32Array[]>();
+  private outermost: Uint8Array | null = null;
+  private rowsOfNodes: RowsOfNodes | null = null;
+
+  constructor(
+    private readonly profile: Profile,
+    private readonly loaded: readonly LoadedRows[],
+    private readonly selection: Selection,
+    private readonly filters: readonly StackFilter[],
+  ) {}
+
+  private get stacks(): Stacks {
+    return filterStacks(this.profile, this.filters);
   }
-}
 
-/* What stacks hold that have a function in them, once however often they call it. */
-function totalsByFunction(profile: Profile, entries: Entries, outermost: Uint8Array): Figures {
-  const { stacks, figures } = entries;
-  const nodes = sumsBy(figures, entries.count, profile.tree.count, (i) => entries.node[i]);
-  addCallees(nodes, stacks);
-  const { functionOf } = stacks;
-  return sumsBy(nodes, profile.tree.count, keyCount(profile, "functions"), (node) =>
-    outermost[node] === 1 ? keyOfId(functionOf[node]) : -1,
-  );
-}
+  get isLarge(): boolean {
+    return this.loaded.reduce((sum, { rows }) => sum + rows.count, this.profile.tree.count) > LARGE;
+  }
 
-/* Rows without memory of the kind are none: a sum of zeros of nothing that was recorded. */
-function isRecorded(entries: Entries, kind: Kind, isThere: boolean): boolean {
-  if (!isThere) return false;
-  const parts = { types: "type", threads: "thread", scopes: "scope" } as const;
-  if (!(kind in parts)) return true;
-  const column = entries.parts[parts[kind as keyof typeof parts]];
-  for (let i = 0; i < entries.count; i++) if (column[i] !== UNRECORDED) return true;
-  return false;
+  private selectionFor(name: MeasureName): Selection {
+    return { ...this.selection, measure: measureOf(name) };
+  }
+
+  entries(name: MeasureName): Entries {
+    return entriesOf(this.profile, this.loaded, this.selectionFor(name), this.stacks);
+  }
+
+  private keysFor(kind: Kind): Int32Array[] {
+    let known = this.keys.get(kind);
+    if (!known) {
+      known = this.loaded.map((each) => keysOfRows(this.profile, kind, this.stacks, each));
+      this.keys.clear();
+      this.keys.set(kind, known);
+    }
+    return known;
+  }
+
+  private outermostFor(): Uint8Array {
+    this.outermost ??= outermostCalls(this.stacks, this.profile.functions.count);
+    return this.outermost;
+  }
+
+  private stackSums(selection: Selection): ColumnSums {
+    const { profile, loaded, stacks } = this;
+    const count = keyCount(profile, "stacks");
+    return {
+      ...stackValues(profile, loaded, selection, stacks, count, keyOfId),
+      figure: (key) => {
+        this.rowsOfNodes ??= new RowsOfNodes(loaded, stacks);
+        const node = key - keyOfId(0);
+        return { figures: figureOfStack(profile, this.rowsOfNodes, selection, node), at: 0 };
+      },
+    };
+  }
+
+  private sum(kind: Kind, { measure, isTotal }: FigureColumn): ColumnSums | null {
+    const { profile, loaded } = this;
+    if (!loaded.some(({ rows }) => rows[measure.quantity] !== null)) return null;
+    if (isPart(kind)) return partSums(profile, kind, this.entries(measure.name));
+    const selection = this.selectionFor(measure.name);
+    if (kind === "stacks") return this.stackSums(selection);
+    const count = keyCount(profile, kind);
+    if (isTotal) {
+      const outermost = this.outermostFor();
+      const { stacks } = this;
+      const of = functionTotals(profile, loaded, selection, stacks, outermost, count, keyOfId);
+      return plain(of.figures, of.whole);
+    }
+    const keys = this.keysFor(kind);
+    const keysOf = (each: LoadedRows) => keys[loaded.indexOf(each)];
+    const figures = figuresBy(profile, loaded, selection, count, keysOf);
+    return plain(figures, total(figures.value));
+  }
+
+  column(kind: Kind, column: FigureColumn): ColumnSums | null {
+    const key = `${kind} ${column.key}`;
+    let known = this.columns.get(key);
+    if (known === undefined) this.columns.set(key, (known = this.sum(kind, column)));
+    return known;
+  }
+
+  steps(kind: Kind, columns: readonly FigureColumn[]): (() => void)[] {
+    const left = columns.filter(({ key }) => !this.columns.has(`${kind} ${key}`));
+    if (left.length === 0) return [];
+    const steps: (() => void)[] = [() => void this.stacks];
+    if (kind !== "stacks" && !isPart(kind)) steps.push(() => void this.keysFor(kind));
+    if (left.some(({ isTotal }) => isTotal)) steps.push(() => void this.outermostFor());
+    return [...steps, ...left.map((column) => () => void this.column(kind, column))];
+  }
 }
 
 export function makeSums(
@@ -88,51 +173,23 @@ export function makeSums(
   selection: Selection,
   filters: readonly StackFilter[],
 ): Sums {
-  const stacks = sharedStacks(profile, filters);
-  const entriesBy = new Map<MeasureName, Entries>();
-  const columns = new Map<string, ColumnSums | null>();
-  let outermost: Uint8Array | null = null;
-  const entries = (name: MeasureName): Entries => {
-    let known = entriesBy.get(name);
-    if (!known) {
-      known = entriesOf(profile, loaded, { ...selection, measure: measureOf(name) }, stacks);
-      if (known.count > ENTRIES_KEPT) entriesBy.clear();
-      entriesBy.set(name, known);
-    }
-    return known;
-  };
-  const sum = (kind: Kind, { measure, isTotal }: FigureColumn): ColumnSums | null => {
-    const isThere = loaded.some(({ rows }) => rows[measure.quantity] !== null);
-    const of = isThere ? entries(measure.name) : null;
-    if (!of || !isRecorded(of, kind, isThere)) return null;
-    let whole = 0;
-    for (let i = 0; i < of.count; i++) whole += of.figures.value[i];
-    const keyOf = keyOfEntry(profile, kind, of);
-    const figures = isTotal
-      ? totalsByFunction(profile, of, (outermost ??= outermostCalls(stacks)))
-      : sumsBy(of.figures, of.count, keyCount(profile, kind), keyOf);
-    return { figures, whole };
-  };
-  return {
-    stacks,
-    entries,
-    column(kind, column) {
-      const key = `${kind} ${column.key}`;
-      let known = columns.get(key);
-      if (known === undefined) columns.set(key, (known = sum(kind, column)));
-      return known;
-    },
-  };
+  return new TableSums(profile, loaded, selection, filters);
 }
 
 /* The keys that have a figure in one of the columns, in ascending order. */
 export function keysOf(count: number, columns: readonly (ColumnSums | null)[]): Int32Array {
-  const keys = new Int32Array(count);
+  const isThere = new Uint8Array(count);
   let length = 0;
-  for (let key = 0; key < count; key++) {
-    if (columns.some((column) => column !== null && column.figures.value[key] !== 0)) {
-      keys[length++] = key;
+  for (const column of columns) {
+    if (!column) continue;
+    const { values } = column;
+    for (let key = 0; key < count; key++) {
+      if (values[key] === 0 || isThere[key] === 1) continue;
+      isThere[key] = 1;
+      length++;
     }
   }
-  return keys.slice(0, length);
+  const keys = new Int32Array(length);
+  for (let key = 0, at = 0; at < length; key++) if (isThere[key] === 1) keys[at++] = key;
+  return keys;
 }

@@ -16,6 +16,7 @@ import { navigate } from "../state.ts";
 import { functionAddress } from "./function_address.ts";
 import { filterKey, idOfKey, KIND_TITLES, rowName, type Kind } from "./kinds.ts";
 import { nextOrder, orderText } from "./order.ts";
+import { TableProgress } from "./table_progress.tsx";
 import { TableTools, TableWords } from "./table_tools.tsx";
 import { useTable, type RowsProps, type ShownTable } from "./use_table.ts";
 
@@ -64,15 +65,19 @@ function RowTitle({ profile, kind, id }: RowsProps & { id: number }) {
 }
 
 function rowOf(props: RowsProps, table: ShownTable, key: number): GridRow {
-  const cells = table.columns.map((column, i) => (
-    <FigureCell
-      figures={table.figures[i]?.figures ?? null}
-      at={key}
-      whole={table.figures[i]?.whole ?? 0}
-      format={column.measure.format}
-      isLossy={table.isLossy}
-    />
-  ));
+  const cells = table.columns.map((column, i) => {
+    const sums = table.figures[i];
+    const figure = sums?.figure(key);
+    return (
+      <FigureCell
+        figures={figure?.figures ?? null}
+        at={figure?.at ?? 0}
+        whole={sums?.whole ?? 0}
+        format={column.measure.format}
+        isLossy={table.isLossy}
+      />
+    );
+  });
   return { key: String(key), cells: [<RowTitle {...props} id={idOfKey(key)} />, ...cells] };
 }
 
@@ -113,7 +118,8 @@ export function TableRows(props: RowsProps) {
     <div class="table-main">
       <TableTools rows={props} table={table} />
       <TableWords table={table} shownCount={shownCount} />
-      {table.allCount === 0 ? (
+      {table.progress && <TableProgress progress={table.progress} before={table.address} />}
+      {table.address === null ? null : table.allCount === 0 ? (
         <p class="table-words">{nothing(props, table)}</p>
       ) : (
         <VirtualGrid

@@ -18,6 +18,7 @@ import {
   type Search,
 } from "./order.ts";
 import { keysOf, type ColumnSums, type Sums } from "./sums.ts";
+import { useColumns, type Progress } from "./use_columns.ts";
 
 export interface RowsProps extends ViewProps {
   sums: Sums;
@@ -25,6 +26,10 @@ export interface RowsProps extends ViewProps {
 }
 
 export interface ShownTable {
+  /* What is still added up; null: what is shown is what was asked for. */
+  progress: Progress | null;
+  /* The address of what is shown; null: nothing is shown yet. */
+  address: string | null;
   columns: readonly FigureColumn[];
   /* Of each column; null: not recorded. */
   figures: readonly (ColumnSums | null)[];
@@ -57,26 +62,28 @@ function useChoices({ selection, kind }: RowsProps) {
   };
 }
 
+const NOTHING = { columns: [], figures: [] };
+
 export function useTable(props: RowsProps): ShownTable {
   const { profile, selection, sums, kind } = props;
   const choices = useChoices(props);
-  const { columns, order, search } = choices;
-  const columnKeys = columns.map((column) => column.key).join();
-  const figures = useMemo(
-    () => columns.map((column) => sums.column(kind, column)),
-    [sums, kind, columnKeys],
-  );
+  const { order, search } = choices;
+  const { shown, progress } = useColumns(sums, kind, choices.columns);
+  const { columns, figures } = shown ?? NOTHING;
   const pattern = useMemo(() => searchOf(search), [search]);
   const all = useMemo(() => keysOf(keyCount(profile, kind), figures), [figures]);
   const found = useMemo(() => matchingKeys(profile, kind, all, pattern), [all, pattern]);
   const sortedBy = columns.findIndex((column) => column.key === order.column);
   const keys = useMemo(() => {
-    const values = figures[sortedBy]?.figures.value ?? null;
+    const values = figures[sortedBy]?.values ?? null;
     return sortedKeys(profile, kind, found, order, values);
   }, [found, order.column, order.isDescending, figures]);
   return {
     ...choices,
+    columns,
     figures,
+    progress,
+    address: shown ? shown.address : null,
     pattern,
     allCount: all.length,
     keys,
