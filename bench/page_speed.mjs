@@ -50,8 +50,9 @@ function watchTurns() {
 const drawn = () =>
   new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))));
 
+/* Not the element itself: a handle of it would keep all that it was made of. */
 function isDone(wanted) {
-  return !document.querySelector(".loading, [aria-busy=true]") && document.querySelector(wanted);
+  return !document.querySelector(".loading") && document.querySelector(wanted) !== null;
 }
 
 async function measurePage(browser, file) {
@@ -100,9 +101,15 @@ async function measurePage(browser, file) {
     const clock = performance.now() - from;
     show(what, clock, (await cpu()) - before, await page.evaluate("longestTurn"));
   }
-  const { usedSize, backingStorageSize = 0 } = await session.send("Runtime.getHeapUsage");
-  const megabytes = (bytes) => Math.round(bytes / 1e6);
-  console.log(`JavaScript heap ${megabytes(usedSize)} MB, arrays ${megabytes(backingStorageSize)} MB\n`);
+  const heap = async (when) => {
+    const { usedSize, backingStorageSize = 0 } = await session.send("Runtime.getHeapUsage");
+    const [own, arrays] = [usedSize, backingStorageSize].map((bytes) => Math.round(bytes / 1e6));
+    console.log(`${when}: JavaScript heap ${own} MB, arrays ${arrays} MB, all ${resident("VmRSS")} MB`);
+  };
+  await heap("at the end");
+  await session.send("HeapProfiler.collectGarbage");
+  await heap("what is in use");
+  console.log("");
   await page.close();
 }
 

@@ -13,11 +13,14 @@ import { toCsv } from "../src/download.ts";
 import { parseAddress } from "../src/state.ts";
 import { functionAddress, functionOf } from "../src/table/function_address.ts";
 import { figureColumns } from "../src/table/figure_columns.ts";
-import { idOfKey, keyCount, keyOfId, rowName, type Kind } from "../src/table/kinds.ts";
+import { idOfKey, keyOfId, rowName, type Kind } from "../src/table/kinds.ts";
 import { largestFirst, neighboursOf, OUTERMOST, SELF, TOTAL } from "../src/table/neighbours.ts";
 import { matchingKeys, nextOrder, parseOrder, searchOf, sortedKeys } from "../src/table/order.ts";
 import { savedTable } from "../src/table/save.ts";
-import { keysOf, makeSums } from "../src/table/sums.ts";
+import { outermostCalls } from "../src/table/function_totals.ts";
+import { sortedBy } from "../src/table/sort.ts";
+import { inSteps } from "../src/table/use_columns.ts";
+import { keysOf, makeSums, valuesAt } from "../src/table/sums.ts";
 import { sampleProfile, sampleRows, sampleSource } from "./sample.ts";
 
 let profile: Profile;
@@ -67,9 +70,12 @@ function valuesOf(kind: Kind, column: string, fragment = "", ...texts: string[])
   const sums = makeSums(profile, loaded, select(fragment), filters(...texts));
   const found = sums.column(kind, columnOf(column));
   if (!found) return null;
-  const keys = keysOf(keyCount(profile, kind), [found]);
+  const keys = keysOf([found]);
   return Object.fromEntries(
-    Array.from(keys, (key) => [rowName(profile, kind, idOfKey(key)).text, found.values[key]]),
+    Array.from(keys, (key) => [
+      rowName(profile, kind, idOfKey(key)).text,
+      valuesAt(found, Int32Array.of(key))[0],
+    ]),
   );
 }
 
@@ -165,9 +171,9 @@ it("finds stacks by any of their functions", () => {
 
 it("sorts by figures and names, both ways, and keeps equal rows in order", () => {
   const keys = Int32Array.from([0, 1, 2], keyOfId);
-  const values = Float64Array.of(0, 0, 5, 9, 5);
+  const sums = { keys: null, values: Float64Array.of(0, 0, 5, 9, 5) };
   const sorted = (column: string, isDescending: boolean) =>
-    Array.from(sortedKeys(profile, "functions", keys, { column, isDescending }, values), idOfKey);
+    Array.from(sortedKeys(profile, "functions", keys, { column, isDescending }, sums), idOfKey);
   expect(sorted("live", true)).toEqual([1, 0, 2]);
   expect(sorted("live", false)).toEqual([0, 2, 1]);
   expect(sorted("name", false)).toEqual([1, 0, 2]);
@@ -217,4 +223,77 @@ it.each<[string, number, number | null]>([
   ["x", 3, null],
 ])("%s moves from row %i to %s", (key, from, to) => {
   expect(movedBy(key, from, 10, 5)).toBe(to);
+});
+
+it("adds up stacks, and makes the figure of one of them with its margin", () => {
+  expect(valuesOf("stacks", "live")).toEqual({ load: 20, parse: 7 });
+  const figureOf = (node: number, fragment = "", ...texts: string[]) => {
+    const sums = makeSums(profile, loaded, select(fragment), filters(...texts));
+    const found = sums.column("stacks", columnOf("live"));
+    const { figures, at } = found!.figure(keyOfId(node));
+    return { value: figures.value[at], variance: figures.variance[at], whole: found!.whole };
+  };
+  expect(figureOf(2)).toEqual({ value: 100, variance: 16, whole: 127 });
+  expect(figureOf(2, "#thread=1")).toEqual({ value: 40, variance: 6.4, whole: 47 });
+  /* What the hidden function holds is its caller's. */
+  expect(figureOf(1, "", "hide-frame:parse")).toEqual({ value: 120, variance: 20, whole: 127 });
+  expect(figureOf(2, "", "hide-frame:parse").value).toBe(0);
+  expect(figureOf(4, "", "hide-stack:parse")).toEqual({ value: 0, variance: 0, whole: 20 });
+});
+
+it("sorts many values as a comparison of each two does", () => {
+  const count = 30_000;
+  let state = 1;
+  const next = () => (state = (state * 16807) % 2147483647);
+  const values = Float64Array.from({ length: count }, () => {
+    const value = next() % 1000;
+    return next() % 3 === 0 ? -value / 7 : next() % 2 === 0 ? value * 1e12 : value;
+  });
+  const numbers = Int32Array.from(values, (_, i) => 5 * i);
+  for (const isDescending of [false, true]) {
+    const sign = isDescending ? -1 : 1;
+    const expected = Array.from(numbers).sort(
+      (a, b) => sign * (values[a / 5] - values[b / 5]) || a - b,
+    );
+    expect(Array.from(sortedBy(numbers, values, isDescending))).toEqual(expected);
+  }
+});
+
+it("finds the outermost calls as a search of all callers does", () => {
+  const { raw } = recursive();
+  raw.tree = { count: 7, up: [0, 1, 2, 2, 0, 1, 3], frame: [0, 1, 0, 1, 1, 2, 2] };
+  const other = decodeProfile(raw, sampleSource());
+  for (const texts of [[], ["hide-frame:load"], ["from-frame:load"]]) {
+    const stacks = filterStacks(other, filters(...texts));
+    const { caller, functionOf, isShown } = stacks;
+    const expected = Array.from(caller, (up, node) => {
+      let at = up;
+      while (at >= 0 && functionOf[at] !== functionOf[node]) at = caller[at];
+      return isShown[node] === 1 && at < 0 ? 1 : 0;
+    });
+    expect(Array.from(outermostCalls(stacks, other.functions.count))).toEqual(expected);
+  }
+});
+
+it("does work in steps, until it is stopped", async () => {
+  const done: number[] = [];
+  const steps = [0, 1, 2, 3].map((step) => () => void done.push(step));
+  const seen: number[] = [];
+  const note = (progress: { done: number; of: number }) => seen.push(progress.done / progress.of);
+  expect(await inSteps(steps, note, () => false)).toBe(true);
+  expect([done.splice(0), seen]).toEqual([
+    [0, 1, 2, 3],
+    [0, 0.25, 0.5, 0.75],
+  ]);
+  expect(await inSteps(steps, note, () => done.length === 2)).toBe(false);
+  expect(done).toEqual([0, 1]);
+});
+
+it("has steps for what is not added up yet", () => {
+  const sums = makeSums(profile, loaded, select(""), []);
+  const columns = [columnOf("live"), columnOf("live_total")];
+  for (const step of sums.steps("functions", columns)) step();
+  expect(sums.steps("functions", columns)).toEqual([]);
+  expect(sums.steps("stacks", columns).length).toBeGreaterThan(0);
+  expect(sums.isLarge).toBe(false);
 });

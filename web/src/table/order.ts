@@ -8,6 +8,7 @@ import { functionName, functionOfNode } from "../data/names.ts";
 import type { Profile } from "../data/profile.ts";
 import { idOfKey, rowName, type Kind } from "./kinds.ts";
 import { sortedBy } from "./sort.ts";
+import { valuesAt, type ColumnSums } from "./sums.ts";
 
 export interface Order {
   /* A column of figures, or "name". */
@@ -106,14 +107,11 @@ export function sortedKeys(
   kind: Kind,
   keys: Int32Array,
   order: Order,
-  values: Float64Array | null,
+  /* null: the column has no values, and the order stays */
+  column: Pick<ColumnSums, "keys" | "values"> | null,
 ): Int32Array {
-  let by: Float64Array;
   if (order.column === "name") {
-    by = nameRanks(profile, kind, keys);
-  } else {
-    by = new Float64Array(keys.length);
-    if (values) for (let i = 0; i < keys.length; i++) by[i] = values[keys[i]];
+    return sortedBy(keys, nameRanks(profile, kind, keys), order.isDescending);
   }
-  return sortedBy(keys, by, order.isDescending);
+  return column ? sortedBy(keys, valuesAt(column, keys), order.isDescending) : keys;
 }

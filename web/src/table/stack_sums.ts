@@ -1,87 +1,120 @@
 /*
  * What each stack holds. Of a million stacks only the values are kept, by which a table is sorted;
  * what a margin needs besides is added up for the rows that somebody looks at.
+ *
+ * Stacks have places here: their numbers in the list of those that have rows, which are fewer than
+ * the nodes of the tree.
  */
 import { figuresBy, type Figures } from "../data/figures.ts";
 import { pickRows } from "../data/pick_rows.ts";
 import type { Profile } from "../data/profile.ts";
 import type { Stacks } from "../data/select_stacks.ts";
-import { rowValues, type LoadedRows, type Selection } from "../data/selection.ts";
+import { chosenHeaps, matchingParts, type LoadedRows, type Selection } from "../data/selection.ts";
 
-/* Which rows count for a shown node; the rows of all snapshots have numbers in one sequence. */
-export class RowsOfNodes {
-  private readonly first: Int32Array;
-  private readonly list: Int32Array;
+export class StackPlaces {
+  /* The shown nodes that rows count for, in ascending order. */
+  readonly nodes: Int32Array;
+  /* The place of each row, of all snapshots one after the other; -1: filters leave it out. */
+  private readonly ofRow: Int32Array;
+  /* The rows of each place: list[first[place]] and so on. Made when they are needed. */
+  private first: Int32Array | null = null;
+  private list: Int32Array | null = null;
 
   constructor(
+    private readonly profile: Profile,
     private readonly loaded: readonly LoadedRows[],
     { owner }: Stacks,
   ) {
-    const first = new Int32Array(owner.length + 1);
-    const eachRow = (visit: (node: number, row: number) => void) => {
-      let number = 0;
-      for (const { rows } of loaded) {
-        for (let row = 0; row < rows.count; row++, number++) {
-          const node = owner[rows.node[row]];
-          if (node >= 0) visit(node, number);
-        }
+    const placeOf = new Int32Array(owner.length).fill(-1);
+    for (const { rows } of loaded) {
+      for (let row = 0; row < rows.count; row++) {
+        const node = owner[rows.node[row]];
+        if (node >= 0) placeOf[node] = 0;
       }
-    };
-    eachRow((node) => first[node + 1]++);
-    for (let node = 0; node < owner.length; node++) first[node + 1] += first[node];
-    const list = new Int32Array(first[owner.length]);
-    eachRow((node, row) => (list[first[node]++] = row));
-    /* Each entry has moved to the end of its node's rows, where the next node's begin. */
-    first.copyWithin(1, 0, owner.length);
-    first[0] = 0;
-    this.first = first;
-    this.list = list;
+    }
+    let count = 0;
+    for (let node = 0; node < placeOf.length; node++) {
+      if (placeOf[node] === 0) placeOf[node] = count++;
+    }
+    this.nodes = new Int32Array(count);
+    for (let node = 0; node < placeOf.length; node++) {
+      if (placeOf[node] >= 0) this.nodes[placeOf[node]] = node;
+    }
+    this.ofRow = new Int32Array(loaded.reduce((sum, { rows }) => sum + rows.count, 0));
+    let at = 0;
+    for (const { rows } of loaded) {
+      for (let row = 0; row < rows.count; row++) {
+        const node = owner[rows.node[row]];
+        this.ofRow[at++] = node < 0 ? -1 : placeOf[node];
+      }
+    }
   }
 
-  /* The snapshots with these rows alone. */
-  of(node: number): LoadedRows[] {
-    const numbers = this.list.subarray(this.first[node], this.first[node + 1]);
+  /* The values by place, and their sum. */
+  values(selection: Selection): { values: Float64Array; whole: number } {
+    const values = new Float64Array(this.nodes.length);
+    const { quantity, isCount } = selection.measure;
+    let whole = 0;
+    let before = 0;
+    for (const { rows, snapshot } of this.loaded) {
+      const amounts = rows[quantity];
+      const shares = matchingParts(rows, selection);
+      const heaps = chosenHeaps(this.profile, snapshot, selection.heap);
+      const from = before;
+      before += rows.count;
+      if (!amounts || shares === "unknown") continue;
+      const column = isCount ? amounts.count : amounts.bytes;
+      for (let row = 0; row < rows.count; row++) {
+        const place = this.ofRow[from + row];
+        if (place < 0 || heaps[rows.heap[row]] === 0) continue;
+        const value = shares === null ? column.at(row) : shares[row];
+        values[place] += value;
+        whole += value;
+      }
+    }
+    return { values, whole };
+  }
+
+  private listRows(): [Int32Array, Int32Array] {
+    if (this.first && this.list) return [this.first, this.list];
+    const { ofRow, nodes } = this;
+    const first = new Int32Array(nodes.length + 1);
+    for (const place of ofRow) if (place >= 0) first[place + 1]++;
+    for (let place = 0; place < nodes.length; place++) first[place + 1] += first[place];
+    const list = new Int32Array(first[nodes.length]);
+    for (let row = 0; row < ofRow.length; row++) {
+      if (ofRow[row] >= 0) list[first[ofRow[row]]++] = row;
+    }
+    /* Each entry has moved to the end of its rows, where those of the next place begin. */
+    first.copyWithin(1, 0, nodes.length);
+    first[0] = 0;
+    [this.first, this.list] = [first, list];
+    return [first, list];
+  }
+
+  /* The snapshots with the rows of this place alone. */
+  private rowsAt(place: number): LoadedRows[] {
+    const [first, list] = this.listRows();
+    const wanted = list.subarray(first[place], first[place + 1]);
     let before = 0;
     return this.loaded.map((each) => {
       const { rows } = each;
-      const own = numbers.filter((number) => number >= before && number < before + rows.count);
-      const list = own.map((number) => number - before);
+      const own = wanted.filter((row) => row >= before && row < before + rows.count);
+      const picked = own.map((row) => row - before);
       before += rows.count;
-      return { ...each, rows: pickRows(rows, list) };
+      return { ...each, rows: pickRows(rows, picked) };
     });
   }
-}
 
-/* The figure of one stack, at index 0. */
-export function figureOfStack(
-  profile: Profile,
-  rows: RowsOfNodes,
-  selection: Selection,
-  node: number,
-): Figures {
-  return figuresBy(profile, rows.of(node), selection, 1, (each) => new Int32Array(each.rows.count));
-}
-
-/* The values by keyOf(node), of which there are `count`, and their sum. */
-export function stackValues(
-  profile: Profile,
-  loaded: readonly LoadedRows[],
-  selection: Selection,
-  { owner }: Stacks,
-  count: number,
-  keyOf: (node: number) => number,
-): { values: Float64Array; whole: number } {
-  const values = new Float64Array(count);
-  let whole = 0;
-  for (const each of loaded) {
-    const own = rowValues(profile, each, selection);
-    const { node } = each.rows;
-    for (let row = 0; row < own.length; row++) {
-      const shown = owner[node[row]];
-      if (shown < 0) continue;
-      values[keyOf(shown)] += own[row];
-      whole += own[row];
+  /* The figure of the stack that ends at this node, at index 0. */
+  figure(node: number, selection: Selection): Figures {
+    let [from, to] = [0, this.nodes.length];
+    while (from < to) {
+      const middle = (from + to) >> 1;
+      if (this.nodes[middle] < node) from = middle + 1;
+      else to = middle;
     }
+    const rows = this.nodes[from] === node ? this.rowsAt(from) : [];
+    return figuresBy(this.profile, rows, selection, 1, (each) => new Int32Array(each.rows.count));
   }
-  return { values, whole };
 }

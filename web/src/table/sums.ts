@@ -14,11 +14,12 @@ import { filterStacks, type Stacks } from "../data/select_stacks.ts";
 import type { LoadedRows, Selection } from "../data/selection.ts";
 import type { FigureColumn } from "./figure_columns.ts";
 import { functionTotals, outermostCalls } from "./function_totals.ts";
-import { isPart, keyCount, keyOfId, PART_OF, type Kind } from "./kinds.ts";
-import { figureOfStack, RowsOfNodes, stackValues } from "./stack_sums.ts";
+import { idOfKey, isPart, keyCount, keyOfId, PART_OF, type Kind } from "./kinds.ts";
+import { StackPlaces } from "./stack_sums.ts";
 
 export interface ColumnSums {
-  /* By key. */
+  /* The keys of the values, in ascending order; null: a key is an index of them. */
+  keys: Int32Array | null;
   values: Float64Array;
   /* What shares are of: all that is selected. */
   whole: number;
@@ -57,6 +58,7 @@ function keysOfRows(profile: Profile, kind: Kind, stacks: Stacks, each: LoadedRo
 }
 
 const plain = (figures: Figures, whole: number): ColumnSums => ({
+  keys: null,
   values: figures.value,
   whole,
   figure: (key) => ({ figures, at: key }),
@@ -78,7 +80,7 @@ class TableSums implements Sums {
   private readonly columns = new Map<string, ColumnSums | null>();
   private readonly keys = new Map<Kind, Int32Array[]>();
   private outermost: Uint8Array | null = null;
-  private rowsOfNodes: RowsOfNodes | null = null;
+  private places: { of: StackPlaces; keys: Int32Array } | null = null;
 
   constructor(
     private readonly profile: Profile,
@@ -118,17 +120,18 @@ class TableSums implements Sums {
     return this.outermost;
   }
 
+  private placesFor() {
+    if (!this.places) {
+      const of = new StackPlaces(this.profile, this.loaded, this.stacks);
+      this.places = { of, keys: of.nodes.map(keyOfId) };
+    }
+    return this.places;
+  }
+
   private stackSums(selection: Selection): ColumnSums {
-    const { profile, loaded, stacks } = this;
-    const count = keyCount(profile, "stacks");
-    return {
-      ...stackValues(profile, loaded, selection, stacks, count, keyOfId),
-      figure: (key) => {
-        this.rowsOfNodes ??= new RowsOfNodes(loaded, stacks);
-        const node = key - keyOfId(0);
-        return { figures: figureOfStack(profile, this.rowsOfNodes, selection, node), at: 0 };
-      },
-    };
+    const { of, keys } = this.placesFor();
+    const figure = (key: number) => ({ figures: of.figure(idOfKey(key), selection), at: 0 });
+    return { keys, ...of.values(selection), figure };
   }
 
   private sum(kind: Kind, { measure, isTotal }: FigureColumn): ColumnSums | null {
@@ -161,7 +164,8 @@ class TableSums implements Sums {
     const left = columns.filter(({ key }) => !this.columns.has(`${kind} ${key}`));
     if (left.length === 0) return [];
     const steps: (() => void)[] = [() => void this.stacks];
-    if (kind !== "stacks" && !isPart(kind)) steps.push(() => void this.keysFor(kind));
+    if (kind === "stacks") steps.push(() => void this.placesFor());
+    else if (!isPart(kind)) steps.push(() => void this.keysFor(kind));
     if (left.some(({ isTotal }) => isTotal)) steps.push(() => void this.outermostFor());
     return [...steps, ...left.map((column) => () => void this.column(kind, column))];
   }
@@ -177,19 +181,36 @@ export function makeSums(
 }
 
 /* The keys that have a figure in one of the columns, in ascending order. */
-export function keysOf(count: number, columns: readonly (ColumnSums | null)[]): Int32Array {
-  const isThere = new Uint8Array(count);
+export function keysOf(columns: readonly (ColumnSums | null)[]): Int32Array {
+  const there = columns.filter((column) => column !== null);
+  if (there.length === 0) return new Int32Array(0);
+  /* The columns of one table have the same keys. */
+  const { keys, values: any } = there[0];
+  const isThere = new Uint8Array(any.length);
   let length = 0;
-  for (const column of columns) {
-    if (!column) continue;
-    const { values } = column;
-    for (let key = 0; key < count; key++) {
-      if (values[key] === 0 || isThere[key] === 1) continue;
-      isThere[key] = 1;
+  for (const { values } of there) {
+    for (let i = 0; i < values.length; i++) {
+      if (values[i] === 0 || isThere[i] === 1) continue;
+      isThere[i] = 1;
       length++;
     }
   }
-  const keys = new Int32Array(length);
-  for (let key = 0, at = 0; at < length; key++) if (isThere[key] === 1) keys[at++] = key;
-  return keys;
+  const found = new Int32Array(length);
+  for (let i = 0, at = 0; at < length; i++) {
+    if (isThere[i] === 1) found[at++] = keys ? keys[i] : i;
+  }
+  return found;
+}
+
+/* The values of these keys, which are in ascending order. */
+export function valuesAt(
+  { keys, values }: Pick<ColumnSums, "keys" | "values">,
+  wanted: Int32Array,
+): Float64Array {
+  const found = new Float64Array(wanted.length);
+  for (let i = 0, at = 0; i < wanted.length; i++) {
+    if (keys) while (keys[at] < wanted[i]) at++;
+    found[i] = values[keys ? at : wanted[i]];
+  }
+  return found;
 }

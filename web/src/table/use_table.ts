@@ -8,7 +8,7 @@ import { isLossy } from "../data/figures.ts";
 import { useAddress } from "../state.ts";
 import type { ViewProps } from "../views.ts";
 import { columnOfMeasure, figureColumns, type FigureColumn } from "./figure_columns.ts";
-import { keyCount, type Kind } from "./kinds.ts";
+import { type Kind } from "./kinds.ts";
 import {
   matchingKeys,
   parseOrder,
@@ -71,12 +71,11 @@ export function useTable(props: RowsProps): ShownTable {
   const { shown, progress } = useColumns(sums, kind, choices.columns);
   const { columns, figures } = shown ?? NOTHING;
   const pattern = useMemo(() => searchOf(search), [search]);
-  const all = useMemo(() => keysOf(keyCount(profile, kind), figures), [figures]);
+  const all = useMemo(() => keysOf(figures), [figures]);
   const found = useMemo(() => matchingKeys(profile, kind, all, pattern), [all, pattern]);
   const sortedBy = columns.findIndex((column) => column.key === order.column);
   const keys = useMemo(() => {
-    const values = figures[sortedBy]?.values ?? null;
-    return sortedKeys(profile, kind, found, order, values);
+    return sortedKeys(profile, kind, found, order, figures[sortedBy] ?? null);
   }, [found, order.column, order.isDescending, figures]);
   return {
     ...choices,
