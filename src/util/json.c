@@ -126,16 +126,32 @@ void hs_json_string(struct hs_json *json, const char *text)
     quoted(json->buf, text);
 }
 
+/* Writes a whole number. Documents have millions of them, so that printf() would take a fifth of the
+ * time in which a page is written. */
+static void whole(struct hs_buf *buf, bool is_negative, uint64_t value)
+{
+    char text[24];
+    size_t from = sizeof(text);
+    do {
+        text[--from] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value > 0);
+    if (is_negative) {
+        text[--from] = '-';
+    }
+    hs_buf_add(buf, text + from, sizeof(text) - from);
+}
+
 void hs_json_uint(struct hs_json *json, uint64_t value)
 {
     begin(json);
-    hs_buf_printf(json->buf, "%" PRIu64, value);
+    whole(json->buf, false, value);
 }
 
 void hs_json_int(struct hs_json *json, int64_t value)
 {
     begin(json);
-    hs_buf_printf(json->buf, "%" PRId64, value);
+    whole(json->buf, value < 0, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
 void hs_json_double(struct hs_json *json, double value)
@@ -146,7 +162,7 @@ void hs_json_double(struct hs_json *json, double value)
     }
     begin(json);
     if (fabs(value) < 1e15 && value == floor(value)) {
-        hs_buf_printf(json->buf, "%.0f", value == 0 ? 0 : value);
+        whole(json->buf, value < 0, (uint64_t)fabs(value));
         return;
     }
     /* The user's locale may have a decimal comma; JSON does not allow one. */

@@ -220,7 +220,7 @@ uint32_t hs_builder_node(struct hs_builder *builder, uint32_t parent, uint32_t f
         parent = HS_NODE_NONE;
     }
     if (put(builder, &builder->nodes,
-            (struct hs_intern_key){ .lo = (uint64_t)parent << 32 | frame }, &p->nodes,
+            (struct hs_intern_key){ .hi = (uint64_t)parent << 32 | frame }, &p->nodes,
             &builder->node_capacity, sizeof(p->nodes[0]), &id)) {
         p->nodes[id] = (struct hs_profile_node){
             .parent = parent,

@@ -244,11 +244,12 @@ static void close_dump(struct hs_load *load, struct hs_load_process *process, bo
         load->err = samples ? load->err : -ENOMEM;
     }
     process->last_dump = hs_builder_dump(load->builder, &process->head, samples, count);
+    /* The profile has a copy. Of a million stacks, the samples and the parts are the most memory. */
+    free(samples);
     give_parts(load, process);
     hs_load_blocks_give(load, &process->blocks, process->last_dump);
     hs_load_heaps_add(load, process->heaps, process->last_dump, &process->head, only_heap(process));
     process->has_dump |= is_whole;
-    free(samples);
 }
 
 /* --- rows --- */
