@@ -5,6 +5,8 @@
 import { render } from "preact";
 
 import { openProfile } from "./data/profile.ts";
+import { readRowsIn } from "./data/rows_reader.ts";
+import RowsWorker from "./data/rows_worker.ts?worker&inline";
 import { embeddedSource } from "./data/source.ts";
 import { LIVE } from "./live/view.ts";
 import { App } from "./shell/app.tsx";
@@ -16,6 +18,7 @@ import "./style/base.css";
 
 async function start(root: HTMLElement): Promise<void> {
   startTheme();
+  readRowsIn(() => new RowsWorker());
   const source = embeddedSource();
   if (!source && location.protocol.startsWith("http")) {
     render(<Served live={LIVE} />, root);

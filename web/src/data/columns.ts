@@ -18,6 +18,12 @@ export class Column {
     private readonly constant: number,
   ) {}
 
+  /* Of what a worker sent, which has the fields of a column. */
+  static from(sent: object): Column {
+    const { values, constant } = sent as { values: Values | null; constant: number };
+    return new Column(values, constant);
+  }
+
   at(row: number): number {
     return this.values === null ? this.constant : this.values[row];
   }

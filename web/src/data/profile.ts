@@ -18,7 +18,8 @@ import type {
   Report,
   Snapshot,
 } from "./documents.ts";
-import { decodeRows, type Rows } from "./rows.ts";
+import { decodeRows, type RowLimits, type Rows } from "./rows.ts";
+import { readRows } from "./rows_reader.ts";
 import type { DataSource } from "./source.ts";
 import { makeVisible } from "./visible.ts";
 
@@ -217,6 +218,18 @@ function checkObjects(raw: RawProfile): void {
   }
 }
 
+/* A copy of what a worker needs to know of the profile. */
+function limitsOf({ tree, heaps, threads, types, scopes, ages }: Profile): RowLimits {
+  return {
+    tree: { count: tree.count },
+    heaps: { length: heaps.length },
+    threads: { count: threads.count },
+    types: { count: types.count },
+    scopes: { count: scopes.count },
+    ages: { length: ages.length },
+  };
+}
+
 export function decodeProfile(raw: RawProfile, source: DataSource): Profile {
   if (raw.format !== FORMAT) {
     throw new FormatError(`the data have format ${raw.format}; this page reads format ${FORMAT}`);
@@ -239,7 +252,10 @@ export function decodeProfile(raw: RawProfile, source: DataSource): Profile {
     leftOut: raw.left_out?.text ?? null,
     rows: makeLoader(ROWS_KEPT, async (index) => {
       const name = raw.snapshots[index].rows;
-      return name === null ? null : decodeRows(await source.load(name), profile);
+      if (name === null) return null;
+      if (!source.bytes) return decodeRows(await source.load(name), profile);
+      const { bytes, isGzip } = await source.bytes(name);
+      return readRows({ bytes, isGzip, limits: limitsOf(profile) });
     }),
     report: makeLoader(Infinity, async (file) => source.load<Report>(raw.files[file].report)),
     ledger: makeLoader(Infinity, async (index) => {
@@ -257,7 +273,7 @@ export function decodeProfile(raw: RawProfile, source: DataSource): Profile {
 /* Reads the document "profile", which names the others. */
 export async function openProfile(source: DataSource): Promise<Profile> {
   const checked: DataSource = {
-    isServed: source.isServed,
+    ...source,
     load: async <T>(name: string) => makeVisible(await source.load<T>(name)),
   };
   return decodeProfile(await checked.load<RawProfile>("profile"), checked);

@@ -18,7 +18,6 @@ import {
   sum,
 } from "./columns.ts";
 import type { Quantity, RawAmounts, RawColumn, RawParts, RawRows } from "./documents.ts";
-import type { Profile } from "./profile.ts";
 
 /* Each is added up over rows. The sampled part of a figure is its value less the exact part. */
 export interface Amounts {
@@ -59,6 +58,16 @@ export interface Rows {
   inheritedBytesVar: Column | null;
   inheritedCountVar: Column | null;
   parts: Record<Quantity, Parts | null>;
+}
+
+/* How many of each there are that rows refer to: what of the profile rows need. */
+export interface RowLimits {
+  tree: { count: number };
+  heaps: { length: number };
+  threads: { count: number };
+  types: { count: number };
+  scopes: { count: number };
+  ages: { length: number };
 }
 
 function decodeAmounts(
@@ -108,7 +117,7 @@ function toArray(raw: RawColumn | undefined, count: number, name: string): Float
 function decodeParts(
   raw: RawParts | null,
   rows: { count: number; whole: Amounts },
-  profile: Profile,
+  profile: RowLimits,
   name: string,
 ): Parts | null {
   if (raw === null || raw === undefined) return null;
@@ -134,7 +143,7 @@ function decodeParts(
   };
 }
 
-export function decodeRows(raw: RawRows, profile: Profile): Rows {
+export function decodeRows(raw: RawRows, profile: RowLimits): Rows {
   const count = raw.count;
   const node = addUp(integers(raw.node, count, "rows.node"));
   checkRange(node, profile.tree.count, "rows.node");
