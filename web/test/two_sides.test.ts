@@ -90,8 +90,9 @@ describe("margins and verdicts", () => {
     const own = figureColumns(false, selection.measure);
     const column = own.find(({ measure }) => measure === selection.measure)!;
     const [root] = model.tree.roots;
-    const { figures } = sums.column("functions", { ...column, isTotal: true })!;
-    const figure = figureAt(figures, keyOfId(root.key));
+    const shown = sums.column("functions", { ...column, isTotal: true })!;
+    const { figures, at } = shown.figure(keyOfId(root.key));
+    const figure = figureAt(figures, at);
     expect(figure.value).toBe(root.total);
     expect(marginOf(figure)).toEqual(marginOf(model.figure(root)));
   });
