@@ -81,9 +81,21 @@ static bool write_ledger(const struct hs_top_source *source, size_t columns, str
     return is_there;
 }
 
+/* What the kernel tells. */
+static void write_kinds(const struct hs_top_source *source, struct hs_buf *line)
+{
+    char share[HS_HUMAN_BYTES], part[HS_HUMAN_BYTES];
+    double rss_bytes = (double)source->rss_bytes, anon_bytes = (double)source->anon_bytes;
+    hs_buf_printf(line, " (live heap %s)", hs_human_share(share, source->live_bytes, rss_bytes));
+    if (source->anon_bytes > 0) {
+        hs_buf_printf(line, " = %s anonymous", hs_human_bytes(part, anon_bytes));
+        hs_buf_printf(line, " + %s files", hs_human_bytes(part, fmax(rss_bytes - anon_bytes, 0)));
+    }
+}
+
 void hs_text_page_add_ledger(struct hs_text_page *page, const struct hs_top_source *source)
 {
-    char rss[HS_HUMAN_BYTES], share[HS_HUMAN_BYTES], part[HS_HUMAN_BYTES];
+    char rss[HS_HUMAN_BYTES], part[HS_HUMAN_BYTES];
     struct hs_buf line = HS_BUF_INIT, swap = HS_BUF_INIT;
     if (source->rss_bytes == 0) {
         hs_text_page_add(page, HS_TEXT_PAGE_PLAIN, "RSS not known");
@@ -92,13 +104,10 @@ void hs_text_page_add_ledger(struct hs_text_page *page, const struct hs_top_sour
     if (source->swap_bytes > 0) {
         hs_buf_printf(&swap, "; swapped out %s", hs_human_bytes(part, (double)source->swap_bytes));
     }
-    hs_buf_printf(&line, "RSS %s (live heap %s)", hs_human_bytes(rss, (double)source->rss_bytes),
-                  hs_human_share(share, source->live_bytes, (double)source->rss_bytes));
+    hs_buf_printf(&line, "RSS %s", hs_human_bytes(rss, (double)source->rss_bytes));
     size_t columns = page->columns > swap.bytes ? page->columns - swap.bytes : 0;
-    if (!write_ledger(source, columns, &line) && source->anon_bytes > 0) {
-        double files_bytes = (double)source->rss_bytes - (double)source->anon_bytes;
-        hs_buf_printf(&line, " = %s anonymous", hs_human_bytes(part, (double)source->anon_bytes));
-        hs_buf_printf(&line, " + %s files", hs_human_bytes(part, fmax(files_bytes, 0)));
+    if (!write_ledger(source, columns, &line)) {
+        write_kinds(source, &line);
     }
     hs_buf_str(&line, hs_buf_text(&swap));
     hs_text_page_add(page, HS_TEXT_PAGE_PLAIN, hs_buf_text(&line));
