@@ -40,6 +40,15 @@ def growing():
     return ["/usr/bin/python3", "-c", GROWS]
 
 
+@contextlib.contextmanager
+def killed(process):
+    """Kills it at the end, also when the test fails: its end is waited for."""
+    try:
+        yield
+    finally:
+        process.kill()
+
+
 class Terminal:
     """A shell in tmux, on a server of its own."""
 
@@ -286,7 +295,7 @@ def test_the_process_ends(recording, top):
 
 def test_it_asks_before_it_attaches(top):
     need_ptrace()
-    with subprocess.Popen(growing(), stdout=subprocess.PIPE, env=clean_env()) as process:
+    with subprocess.Popen(growing(), stdout=subprocess.PIPE, env=clean_env()) as process, killed(process):
         process.stdout.readline()
         terminal = top(process.pid)
         terminal.wait_for(f"process {process.pid} is not recorded: attach to it")
@@ -300,11 +309,13 @@ def test_it_asks_before_it_attaches(top):
         terminal.wait_for(rf"python3 \({process.pid}\), by attach\.")
         terminal.wait_for("<module>")
         terminal.keys("Escape")  # detaches
+        # There may be more processes than lines.
+        terminal.keys("-l", "/python3")
+        terminal.keys("Enter")
         terminal.wait_for(lambda text: re.search(rf"^ *{process.pid} .* -  +python3", text, re.MULTILINE))
         terminal.keys("q")
         terminal.wait_for("ended 0")
         assert process.poll() is None
-        process.kill()
 
 
 def test_a_top_that_is_killed_detaches(top, heapscope):
