@@ -1,5 +1,6 @@
 """`heapscope top`: as plain text, and on a terminal, which is tmux's."""
 
+import contextlib
 import os
 import re
 import shlex
