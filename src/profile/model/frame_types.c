@@ -144,9 +144,9 @@ static int type_parts(struct typing *typing, struct hs_profile_dump *dump)
     bool is_found = false;
     int r = 0;
     for (unsigned view = 0; view < HS_PART_VIEWS; view++) {
-        struct hs_profile_part *parts = p->parts + dump->part_first[view];
         for (uint32_t i = 0; i < dump->parts_n[view] && r == 0; i++) {
-            r = type_part(typing, dump->has_types, &parts[i], &is_found);
+            r = type_part(typing, dump->has_types, &p->parts[dump->part_first[view] + i],
+                          &is_found);
         }
     }
     dump->has_types |= is_found;
