@@ -144,6 +144,17 @@ static double sample_ns(const struct hs_budget *budget, const struct hs_budget_r
     return SAMPLE_REST_NS + (count >= 1 ? ns / count : SAMPLE_UNTIMED_NS);
 }
 
+uint64_t hs_budget_cost_ns(uint64_t timed_count, uint64_t timed_ns, uint64_t sample_count,
+                           uint64_t free_count)
+{
+    if (timed_count < TIMED_ENOUGH) {
+        return 0;
+    }
+    double each_ns = SAMPLE_REST_NS + (double)timed_ns / (double)timed_count;
+    double cost_ns = (double)sample_count * each_ns + (double)free_count * FREE_NS;
+    return cost_ns < 1e18 ? (uint64_t)cost_ns : UINT64_C(1000000000000000000);
+}
+
 /* The interval that the cost of recording demands; it may be a higher or a lower one. */
 static uint64_t judge_overhead(struct hs_budget *budget, const struct hs_budget_reading *reading)
 {

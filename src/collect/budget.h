@@ -93,6 +93,11 @@ void hs_budget_init(struct hs_budget *budget, const struct hs_budget_limits *lim
 bool hs_budget_decide(struct hs_budget *budget, const struct hs_budget_reading *reading,
                       struct hs_snap_change *ret_change);
 
+/* An estimate of the CPU time that recording took in a process: `timed_count` of the samples took
+ * `timed_ns`; of too few of them: no estimate, 0. */
+uint64_t hs_budget_cost_ns(uint64_t timed_count, uint64_t timed_ns, uint64_t sample_count,
+                           uint64_t free_count);
+
 /* Raises the interval `factor` times because of another budget, the collector's. True: it has
  * changed. */
 bool hs_budget_raise(struct hs_budget *budget, unsigned factor, uint32_t interval_room);

@@ -371,7 +371,7 @@ static int complete(struct hs_target *target, struct hs_snapshot *snap,
     describe_process(&target->process, snap);
     limit_to_session(&target->state, budget, snap);
     describe_selection(target->region.heaps, snap);
-    hs_target_add_losses(target, snap);
+    hs_target_add_counters(target, snap);
     tell_widest_interval(target, snap);
     hs_module_tables_describe(&target->tables, &target->region, snap);
     snap->is_without_types = target->session.is_without_types;

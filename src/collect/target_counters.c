@@ -30,11 +30,16 @@ void hs_target_look_at_losses(struct hs_target *target, uint64_t now_ns)
     }
 }
 
-void hs_target_add_losses(struct hs_target *target, struct hs_snapshot *snap)
+void hs_target_add_counters(struct hs_target *target, struct hs_snapshot *snap)
 {
     bool has_ended = target->process.has_ended;
     hs_loss_watch_describe(&target->session.losses, recording_start_ns(target),
                            has_ended ? snap->time_mono_ns : hs_clock_ns(CLOCK_MONOTONIC), snap);
+    /* What a forked child inherited, it did not record. */
+    uint64_t inherited = snap->inherited_sample_count;
+    uint64_t samples = snap->sample_count > inherited ? snap->sample_count - inherited : 0;
+    snap->client_cpu_ns =
+        hs_budget_cost_ns(snap->timed_count, snap->timed_ns, samples, snap->free_count);
 }
 
 uint64_t hs_target_keep_budget(struct hs_target *target, uint64_t now_ns)

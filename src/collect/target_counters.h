@@ -9,5 +9,6 @@
 
 /* Looks whether a target that lives and records has lost something, from time to time. */
 void hs_target_look_at_losses(struct hs_target *target, uint64_t now_ns);
-/* Tells the snapshot when something was lost. Its counters are complete. */
-void hs_target_add_losses(struct hs_target *target, struct hs_snapshot *snap);
+/* Tells the snapshot, whose counters are complete, when something was lost, and what recording took
+ * in the process. */
+void hs_target_add_counters(struct hs_target *target, struct hs_snapshot *snap);

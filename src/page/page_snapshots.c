@@ -142,6 +142,7 @@ static void write_memory(const struct hs_profile_dump *dump, struct hs_json *jso
 {
     hs_page_kv_known(json, "sample_count", (double)dump->sample_count);
     hs_page_kv_known(json, "recorder_bytes", (double)dump->region_bytes);
+    hs_page_kv_known(json, "recorder_cpu_ms", (double)dump->client_cpu_ns / 1e6);
     hs_page_kv_known(json, "rss_bytes", (double)dump->rss_bytes);
     hs_page_kv_known(json, "rss_peak_bytes", (double)dump->rss_peak_bytes);
 }

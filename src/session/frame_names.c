@@ -5,12 +5,12 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include "rt/clock.h"
 #include "session/code_times.h"
 #include "symbol/symbolizer.h"
+#include "util/proc.h"
 
 /* Frees what the last call found. */
 static void clear(struct hs_frame_names *names)
@@ -38,17 +38,6 @@ static bool is_known(const struct hs_frame_names *names, const struct hs_snapsho
                      const struct hs_snap_frame *frame)
 {
     return is_jit(snap, frame) && hs_jit_names_find(&names->jit, snap, frame->rel_pc);
-}
-
-static uint64_t children_cpu_ns(void)
-{
-    struct rusage usage;
-    if (getrusage(RUSAGE_CHILDREN, &usage) != 0) {
-        return 0;
-    }
-    uint64_t us = (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
-    return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * UINT64_C(1000000000) +
-           us * 1000;
 }
 
 /* Notes which addresses are wanted. */
@@ -157,7 +146,7 @@ void hs_frame_names_find(void *ctx, const struct hs_snapshot *snap, const uint32
 {
     struct hs_frame_names *names = ctx;
     clear(names);
-    uint64_t begin_ns = hs_clock_ns(CLOCK_MONOTONIC), before_ns = children_cpu_ns();
+    uint64_t begin_ns = hs_clock_ns(CLOCK_MONOTONIC), before_ns = hs_proc_children_cpu_ns();
     bool is_found = begin_ns >= names->next_ns && look_up(names, snap, frame_ids, count) == 0;
     for (size_t i = 0; i < count; i++) {
         const struct hs_snap_frame *frame = &snap->frames[frame_ids[i]];
@@ -170,7 +159,7 @@ void hs_frame_names_find(void *ctx, const struct hs_snapshot *snap, const uint32
     if (begin_ns < names->next_ns) {
         return;
     }
-    names->cpu_ns += children_cpu_ns() - before_ns;
+    names->cpu_ns += hs_proc_children_cpu_ns() - before_ns;
     uint64_t took_ns = hs_clock_ns(CLOCK_MONOTONIC) - begin_ns;
     if (took_ns > HS_FRAME_NAMES_FREE_NS) {
         names->next_ns = begin_ns + HS_FRAME_NAMES_SHARE * took_ns;

@@ -370,7 +370,7 @@ static uint64_t look_at(struct hs_hub *hub, struct hs_target *target, uint64_t n
     struct hs_session *session = target->session.owner;
     const struct hs_dump_schedule *schedule = &session->settings.dumps;
     uint64_t next_ns = now_ns + HS_LOOK_MAX_NS;
-    uint64_t begin_ns = session->cpu.limit_ns ? hs_clock_ns(CLOCK_THREAD_CPUTIME_ID) : 0;
+    uint64_t begin_ns = hs_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     hs_hub_look_at_process(target, now_ns);
     if (target->process.has_executed) {
         return now_ns;
@@ -392,8 +392,7 @@ static uint64_t look_at(struct hs_hub *hub, struct hs_target *target, uint64_t n
     next_ns = next_ns < least_ns ? least_ns : next_ns;
     uint64_t budget_ns = hs_target_keep_budget(target, now_ns);
     next_ns = budget_ns < next_ns ? budget_ns : next_ns;
-    session->cpu_used_ns +=
-        session->cpu.limit_ns ? hs_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns : 0;
+    session->cpu_used_ns += hs_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
     if (hs_dump_has_limits(schedule)) {
         uint64_t limit_ns = now_ns + HS_DUMP_LOOK_NS;
         next_ns = limit_ns < next_ns ? limit_ns : next_ns;

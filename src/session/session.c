@@ -6,10 +6,15 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "profile/model/symbol_packets.h"
+#include "rt/clock.h"
 #include "session/trace_names.h"
 #include "util/array.h"
+#include "util/proc.h"
+#include "util/proc_counters.h"
 
 /* If a thousand processes match a name and are refused, the first ones are examples enough. */
 #define HS_REFUSED_LISTED_MAX 32U
@@ -127,6 +132,7 @@ int hs_session_resume(struct hs_session_settings *settings,
         return r;
     }
     struct hs_session *session = *ret_session;
+    session->is_resumed = true;
     session->process_count = progress->process_count;
     session->rejected_count = progress->rejected_count;
     session->dump_count = progress->dump_count;
@@ -389,8 +395,32 @@ bool hs_session_keep_cpu_budget(struct hs_session *session, uint64_t now_ns)
     return true;
 }
 
+/* Processes that this one starts do most of it. */
+static uint64_t names_cpu_ns(void)
+{
+    return hs_clock_ns(CLOCK_PROCESS_CPUTIME_ID) + hs_proc_children_cpu_ns();
+}
+
+/* Says what the recording cost; the names took `names_ns`. */
+static int write_cost(const struct hs_session *session, uint64_t names_ns)
+{
+    struct hs_trace_cost cost = { .recording_cpu_ns = session->cpu_used_ns,
+                                  .names_cpu_ns = names_ns };
+    struct hs_counters own = { 0 };
+    struct hs_proc_identity identity;
+    if (session->is_alone) {
+        cost.collector_cpu_ns = hs_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+        if (hs_proc_read_counters("/proc", getpid(), &own, &identity) == 0 &&
+            hs_counters_have(&own, HS_COUNTER_RSS_PEAK)) {
+            cost.collector_rss_peak_bytes = (uint64_t)own.values[HS_COUNTER_RSS_PEAK];
+        }
+    }
+    return hs_trace_writer_cost(session->writer, &cost);
+}
+
 int hs_session_finish(struct hs_session *session)
 {
+    uint64_t begin_ns = names_cpu_ns();
     if (session->error == 0) {
         session->error = write_unlisted(session);
     }
@@ -401,6 +431,9 @@ int hs_session_finish(struct hs_session *session)
         session->naming.java = &session->java_wanted;
         session->names_error =
             hs_trace_names_append(session->writer, &session->wanted, &session->naming);
+    }
+    if (session->error == 0 && !session->is_resumed) {
+        session->error = write_cost(session, names_cpu_ns() - begin_ns);
     }
     if (session->error == 0) {
         session->error = hs_trace_writer_finish(session->writer);

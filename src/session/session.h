@@ -148,6 +148,8 @@ struct hs_session {
     uint64_t idle_ns;          /* since when no process is left to record; 0: there is one */
     struct hs_cpu_budget cpu;  /* limits the CPU time that we spend on this session */
     uint64_t cpu_used_ns;      /* spent on dumps, and on looking at its processes */
+    bool is_alone;             /* its process does nothing else: the trace tells what that cost */
+    bool is_resumed;           /* what it cost in another process is not known */
     uint64_t bytes;            /* handed to the sink */
     bool has_begun;            /* it has recorded a process */
     uint64_t process_count;    /* program images that had their last dump */

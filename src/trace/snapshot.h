@@ -341,6 +341,9 @@ struct hs_snapshot {
 
     uint64_t sample_count; /* allocations recorded */
     uint64_t free_count;
+    uint64_t timed_count,
+        timed_ns;           /* recorded allocations that were timed, and how long they took */
+    uint64_t client_cpu_ns; /* estimate of what recording took in the process; 0: not known */
     uint64_t replay_count;
     uint64_t walk_count;
     uint64_t lost_count[HS_LOSS_N];           /* counts of samples */

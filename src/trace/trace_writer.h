@@ -145,6 +145,15 @@ int hs_trace_writer_dump(struct hs_trace_writer *writer, const struct hs_snapsho
  * end. */
 int hs_trace_writer_unlisted(struct hs_trace_writer *writer, const uint64_t counts[HS_REFUSAL_N]);
 
+/* What the recording cost the collector: see HsCost. 0: not known. */
+struct hs_trace_cost {
+    uint64_t recording_cpu_ns, names_cpu_ns;
+    uint64_t collector_cpu_ns, collector_rss_peak_bytes;
+};
+
+/* Writes that. Call this once, at the end. */
+int hs_trace_writer_cost(struct hs_trace_writer *writer, const struct hs_trace_cost *cost);
+
 /* Passes all buffered bytes to the sink, so that what was written so far is a readable trace, to
  * which a writer that begins at *ret_place can append (ret_place may be NULL). Flushing makes
  * compression a little worse. */

@@ -243,6 +243,9 @@ static void fill_counters(struct head *head, const struct hs_snapshot *snap, Hs_
     HS_SET_FIELD(out, sample_count, snap->sample_count);
     HS_SET_FIELD(out, free_count, snap->free_count);
     HS_SET_FIELD(out, replay_count, snap->replay_count);
+    if (snap->client_cpu_ns != 0) {
+        HS_SET_FIELD(out, client_cpu_ns, snap->client_cpu_ns);
+    }
     HS_SET_FIELD(out, walk_count, snap->walk_count);
     HS_SET_FIELD(out, bad_count, snap->bad_count);
     HS_SET_FIELD(out, rss_bytes, snap->rss_bytes);

@@ -59,6 +59,26 @@ int hs_trace_writer_unlisted(struct hs_trace_writer *writer, const uint64_t coun
     return writer->err;
 }
 
+int hs_trace_writer_cost(struct hs_trace_writer *writer, const struct hs_trace_cost *cost)
+{
+    if (writer->err == 0 && writer->has_begun) {
+        Hs__Pb__HsCost message = HS__PB__HS_COST__INIT, *out = &message;
+        Hs__Pb__HeapscopePacket heapscope = HS__PB__HEAPSCOPE_PACKET__INIT;
+        HS_SET_FIELD(out, recording_cpu_ns, cost->recording_cpu_ns);
+        HS_SET_FIELD(out, names_cpu_ns, cost->names_cpu_ns);
+        if (cost->collector_cpu_ns != 0) {
+            HS_SET_FIELD(out, collector_cpu_ns, cost->collector_cpu_ns);
+        }
+        if (cost->collector_rss_peak_bytes != 0) {
+            HS_SET_FIELD(out, collector_rss_peak_bytes, cost->collector_rss_peak_bytes);
+        }
+        heapscope.cost = out;
+        hs_writer_refresh_clocks(writer);
+        hs_writer_ours(writer, writer->clocks.monotonic_ns, &heapscope);
+    }
+    return writer->err;
+}
+
 /* --- rows --- */
 
 static void flush_rows(struct hs_trace_writer *writer, const struct hs_writer_dump *dump,

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "rt/base.h"
@@ -306,4 +307,15 @@ int hs_proc_read_status(pid_t pid, struct hs_proc_status *ret_status)
     size_t n = 0;
     int r = hs_proc_read(pid, "status", text, sizeof(text), &n);
     return r < 0 ? r : hs_proc_parse_status(text, n, ret_status);
+}
+
+uint64_t hs_proc_children_cpu_ns(void)
+{
+    struct rusage usage;
+    if (getrusage(RUSAGE_CHILDREN, &usage) != 0) {
+        return 0;
+    }
+    uint64_t us = (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+    return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * UINT64_C(1000000000) +
+           us * 1000;
 }

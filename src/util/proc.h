@@ -108,3 +108,6 @@ int hs_proc_read(pid_t pid, const char *name, char *buf, size_t cap_bytes, size_
 int hs_proc_read_stat(pid_t pid, struct hs_proc_stat *ret_stat);
 /* Reads and parses /proc/PID/status. Returns 0 or -errno. */
 int hs_proc_read_status(pid_t pid, struct hs_proc_status *ret_status);
+
+/* The CPU time of the processes that this one has started and that have ended. 0: unknown. */
+uint64_t hs_proc_children_cpu_ns(void);

@@ -121,6 +121,9 @@ static int write_process(struct hs_report *report, struct hs_json *json, uint32_
     hs_report_json_blocks(dump, json);
     hs_json_kv_bool(json, "has_scaled_counts", dump->has_scaled_counts);
     kv_if_known(json, "recorder_bytes", dump->region_bytes);
+    if (dump->client_cpu_ns != 0) {
+        hs_json_kv_double(json, "recorder_cpu_seconds", (double)dump->client_cpu_ns / 1e9);
+    }
     kv_if_known(json, "rss_bytes", dump->rss_bytes);
     kv_if_known(json, "rss_peak_bytes", dump->rss_peak_bytes);
     kv_if_known(json, "rss_start_bytes", dump->rss_start_bytes);
@@ -134,6 +137,25 @@ static int write_process(struct hs_report *report, struct hs_json *json, uint32_
     hs_json_close(json, '}');
     hs_buf_deinit(&end);
     return err;
+}
+
+/* What the recording cost the collector. */
+static void write_cost(const struct hs_profile *p, struct hs_json *json)
+{
+    const struct hs_profile_cost *cost = &p->cost;
+    hs_json_key(json, "cost");
+    if (!p->has_cost) {
+        hs_json_null(json);
+        return;
+    }
+    hs_json_open_inline(json, '{');
+    hs_json_kv_double(json, "recording_cpu_seconds", (double)cost->recording_cpu_ns / 1e9);
+    hs_json_kv_double(json, "names_cpu_seconds", (double)cost->names_cpu_ns / 1e9);
+    if (cost->collector_cpu_ns != 0) {
+        hs_json_kv_double(json, "collector_cpu_seconds", (double)cost->collector_cpu_ns / 1e9);
+    }
+    kv_if_known(json, "collector_peak_rss_bytes", cost->collector_rss_peak_bytes);
+    hs_json_close(json, '}');
 }
 
 static double seconds_into(const struct hs_profile_process *process, uint64_t time_ns)
@@ -356,6 +378,7 @@ int hs_report_write_json(struct hs_report *report)
     err = err ? err : hs_report_json_lifetimes(report, &json);
     hs_report_json_counters(report, &json, HS_PROFILE_NO_PROCESS, s->start_ns);
     hs_report_json_refused(report, &json);
+    write_cost(report->profile, &json);
     write_losses(report, &json);
     hs_report_json_cut_modules(report, &json);
     hs_report_json_nameless(report, &json);

@@ -233,6 +233,38 @@ void hs_report_write_losses(struct hs_report *report)
     hs_report_write_cut_modules(report, CUT_MODULES_SHOWN);
 }
 
+/* What it cost, as far as the file tells. */
+static void write_cost(const struct hs_report *report, struct hs_table *table)
+{
+    const struct hs_profile *p = report->profile;
+    char number[HS_HUMAN_BYTES];
+    uint64_t client_ns = 0;
+    for (uint32_t i = 0; i < report->selection.dump_count; i++) {
+        const struct hs_profile_dump *dump = &p->dumps[report->selection.dumps[i]];
+        client_ns += dump->client_cpu_ns;
+    }
+    if (client_ns > 0) {
+        hs_human_duration(number, client_ns);
+        hs_table_cell(table, "≈ %s", number);
+        hs_table_cell(table, "of CPU time for recording in the process%s",
+                      report->selection.dump_count > 1 ? "es in which enough samples were timed"
+                                                       : "");
+    }
+    if (p->has_cost) {
+        hs_human_duration(number, p->cost.recording_cpu_ns);
+        hs_table_cell(table, "%s", number);
+        hs_table_cell(table, "of CPU time for snapshots, and for looking at the processes");
+        hs_human_duration(number, p->cost.names_cpu_ns);
+        hs_table_cell(table, "%s", number);
+        hs_table_cell(table, "of CPU time for the names of functions at the end");
+    }
+    if (p->has_cost && p->cost.collector_rss_peak_bytes != 0) {
+        hs_table_cell(table, "%s",
+                      hs_human_bytes(number, (double)p->cost.collector_rss_peak_bytes));
+        hs_table_cell(table, "of resident memory at most in the process that recorded");
+    }
+}
+
 /* Writes what the recorder did, summed over the processes. */
 static void write_work(struct hs_report *report)
 {
@@ -266,6 +298,7 @@ static void write_work(struct hs_report *report)
     hs_table_cell(&table, "%s", hs_human_bytes(number, (double)region_bytes));
     hs_table_cell(&table, "of shared memory with heapscope's tables in the process%s",
                   report->selection.dump_count > 1 ? "es" : "");
+    write_cost(report, &table);
     hs_report_heading(report, "What the recording did", "");
     hs_table_write(&table, report->buf,
                    &(struct hs_table_style){ .indent = 2, .columns = report->options->columns });

@@ -47,6 +47,7 @@ function snapshot(number: number, bytes: number, rows: string | null): Snapshot 
     is_exact: true,
     sample_count: 12,
     recorder_bytes: null,
+    recorder_cpu_ms: null,
     rss_bytes: 5000,
     rss_peak_bytes: null,
     live: amount(bytes),

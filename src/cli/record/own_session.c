@@ -55,9 +55,13 @@ int hs_own_session_open_file(struct hs_own_session *own)
 int hs_own_session_begin(struct hs_own_session *own, struct hs_session_settings *settings)
 {
     int r = own->head ? hs_run_file_write(&own->file, own->head->data, own->head->bytes) : 0;
-    return r < 0 ? r
-                 : hs_session_new(settings, hs_run_file_write, &own->file,
-                                  hs_clock_ns(CLOCK_MONOTONIC), &own->session);
+    r = r < 0 ? r
+              : hs_session_new(settings, hs_run_file_write, &own->file,
+                               hs_clock_ns(CLOCK_MONOTONIC), &own->session);
+    if (r == 0) {
+        own->session->is_alone = true;
+    }
+    return r;
 }
 
 /* --- requests of other commands --------------------------------------------------------------- */

@@ -358,6 +358,8 @@ static int copy_counters(const struct hs_region *region, struct hs_snapshot *sna
         snap->is_inherited_known |= blocks[i].is_inherited_known != 0;
         snap->free_count += blocks[i].free_count;
         snap->lost_scope_count += blocks[i].lost_scope_count;
+        snap->timed_count += blocks[i].timed_count;
+        snap->timed_ns += blocks[i].timed_ns;
         snap->replay_count += blocks[i].replay_count;
         snap->walk_count += blocks[i].walk_count;
         divide_weight(&blocks[i], snap);

@@ -195,8 +195,8 @@ void hs_agg_children_deinit(struct hs_agg_children *children);
 
 /*
  * The node that names the stack which ends at `node`, and whose function the stack counts for in a
- * table of functions: the innermost frame of the program itself; if there is none, the innermost one
- * of a language's library or runtime. So every view makes the same function responsible.
+ * table of functions: the innermost frame of the program itself; if there is none, the innermost
+ * one of a language's library or runtime. So every view makes the same function responsible.
  */
 uint32_t hs_agg_headline(const struct hs_agg *agg, uint32_t node);
 

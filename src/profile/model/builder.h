@@ -183,6 +183,8 @@ void hs_builder_weighed_loss(struct hs_builder *builder, const char *name, const
 /* Adds when such a loss occurred, with its name and text as above. */
 void hs_builder_loss_time(struct hs_builder *builder, const char *name, const char *text,
                           const struct hs_profile_loss_time *time);
+/* Adds what a recording cost; a file of several recordings has the sum. */
+void hs_builder_cost(struct hs_builder *builder, const struct hs_profile_cost *cost);
 /* Sets the kind of file that the profile came from, a constant text: see hs_profile.origin. */
 void hs_builder_set_origin(struct hs_builder *builder, const char *origin);
 /* Sets what must be added to a time of the profile to get CLOCK_REALTIME. */

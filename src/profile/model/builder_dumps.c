@@ -10,6 +10,7 @@
 #include "profile/model/builder_state.h"
 #include "profile/model/dump_parts.h"
 #include "profile/model/peak_margin.h"
+#include "util/saturate.h"
 
 uint32_t hs_builder_process(struct hs_builder *builder, const struct hs_profile_process *process)
 {
@@ -420,6 +421,22 @@ void hs_builder_loss_time(struct hs_builder *builder, const char *name, const ch
         hs_builder_grow(builder, &p->loss_times, &builder->loss_time_capacity,
                         (uint64_t)p->loss_time_count + 1, sizeof(p->loss_times[0]))) {
         p->loss_times[p->loss_time_count++] = put;
+    }
+}
+
+void hs_builder_cost(struct hs_builder *builder, const struct hs_profile_cost *cost)
+{
+    struct hs_profile_cost *sum = &builder->p->cost;
+    bool is_whole = !builder->p->has_cost || sum->collector_cpu_ns != 0;
+    builder->p->has_cost = true;
+    sum->recording_cpu_ns = hs_saturate_add_unsigned(sum->recording_cpu_ns, cost->recording_cpu_ns);
+    sum->names_cpu_ns = hs_saturate_add_unsigned(sum->names_cpu_ns, cost->names_cpu_ns);
+    sum->collector_cpu_ns =
+        is_whole && cost->collector_cpu_ns != 0
+            ? hs_saturate_add_unsigned(sum->collector_cpu_ns, cost->collector_cpu_ns)
+            : 0;
+    if (cost->collector_rss_peak_bytes > sum->collector_rss_peak_bytes) {
+        sum->collector_rss_peak_bytes = cost->collector_rss_peak_bytes;
     }
 }
 

@@ -242,6 +242,8 @@ struct hs_profile_dump {
     uint64_t free_count;   /* recorded allocations that were freed */
     uint64_t replay_count; /* stacks found by replay, without a walk */
     uint64_t walk_count;   /* stacks walked frame by frame */
+    /* estimate of the CPU time that recording took in the process so far; 0: not measured */
+    uint64_t client_cpu_ns;
     uint64_t region_bytes; /* size of the shared memory of the client in the process; 0 unknown */
     bool has_samples;      /* false: only totals were kept, because the file has too many dumps */
     bool is_incomplete; /* the file was damaged: some stacks' figures are older than the totals */
@@ -330,6 +332,15 @@ struct hs_profile_loss {
 struct hs_profile_loss_time {
     struct hs_profile_loss loss;
     uint64_t from_ns, to_ns;
+};
+
+/* What the recording cost the collector. */
+struct hs_profile_cost {
+    uint64_t recording_cpu_ns; /* for looking at the recorded processes, and for dumps */
+    uint64_t names_cpu_ns;     /* for looking up names at the end */
+    /* Of the process that recorded, as a whole; 0: not known, as it had other work, too. */
+    uint64_t collector_cpu_ns;
+    uint64_t collector_rss_peak_bytes;
 };
 
 /* A figure of a process or of the machine, read repeatedly. */
@@ -442,6 +453,8 @@ struct hs_profile {
      * constant string). NULL: the file is a trace.
      */
     const char *origin;
+    bool has_cost; /* false: the file does not tell `cost` */
+    struct hs_profile_cost cost;
     uint64_t real_minus_mono_ns; /* add to a time to get CLOCK_REALTIME; 0 unknown */
 };
 

@@ -163,6 +163,7 @@ static void set_head(struct hs_load *load, struct hs_load_process *process,
         .free_count = dump->free_count,
         .replay_count = dump->replay_count,
         .walk_count = dump->walk_count,
+        .client_cpu_ns = dump->client_cpu_ns,
         .region_bytes = dump->region_bytes,
     };
     process->head.peak.peak_short_bytes = hs_load_float_above(dump->peak_short_bytes);

@@ -150,6 +150,16 @@ static void on_symbols(struct hs_load *load, const Hs__Pb__ModuleSymbols *symbol
     }
 }
 
+static void on_cost(struct hs_load *load, const Hs__Pb__HsCost *cost)
+{
+    hs_builder_cost(load->builder, &(struct hs_profile_cost){
+                                       .recording_cpu_ns = cost->recording_cpu_ns,
+                                       .names_cpu_ns = cost->names_cpu_ns,
+                                       .collector_cpu_ns = cost->collector_cpu_ns,
+                                       .collector_rss_peak_bytes = cost->collector_rss_peak_bytes,
+                                   });
+}
+
 static void on_names(struct hs_load *load, const Hs__Pb__HsNames *names)
 {
     if (!names->path) {
@@ -181,6 +191,9 @@ static void on_packet(struct hs_load *load, const struct hs_trace_decoder *decod
     }
     if (packet->module_symbols) {
         on_symbols(load, packet->module_symbols);
+    }
+    if (packet->heapscope && packet->heapscope->cost) {
+        on_cost(load, packet->heapscope->cost);
     }
     if (packet->heapscope && packet->heapscope->names) {
         on_names(load, packet->heapscope->names);

@@ -86,6 +86,7 @@ export interface Snapshot {
   is_exact: boolean;
   sample_count: number | null;
   recorder_bytes: number | null;
+  recorder_cpu_ms: number | null;
   rss_bytes: number | null;
   rss_peak_bytes: number | null;
   live: Amount;

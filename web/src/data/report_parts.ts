@@ -75,6 +75,15 @@ export interface PinnedPages {
   stacks: readonly PinnedStack[];
 }
 
+/* What the recording cost the collector, in seconds of CPU time. */
+export interface RecordingCost {
+  recording_cpu_seconds: number;
+  names_cpu_seconds: number;
+  /* Of the process that recorded; missing: it had other work, too. */
+  collector_cpu_seconds?: number;
+  collector_peak_rss_bytes?: number;
+}
+
 export interface Loss {
   name: string;
   count: number;
@@ -107,6 +116,7 @@ export interface ReportParts {
   lifetimes?: Lifetimes;
   pinned_pages?: PinnedPages;
   losses?: readonly Loss[];
+  cost?: RecordingCost | null;
   cut_modules?: readonly CutModule[];
   missing_names?: { module_count: number; modules: readonly NamelessModule[] };
   not_profiled?: readonly {

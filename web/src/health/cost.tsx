@@ -5,8 +5,11 @@
 import type { Report } from "../data/documents.ts";
 import { processTitle } from "../data/names.ts";
 import type { Profile } from "../data/profile.ts";
+import { partsOfReport, type RecordingCost } from "../data/report_parts.ts";
 import { NameText } from "../controls/name_text.tsx";
 import { bytes, count, duration, NOT_RECORDED, share } from "../format.ts";
+
+const NOT_MEASURED = "not measured";
 
 interface Props {
   profile: Profile;
@@ -34,6 +37,42 @@ function intervalText(interval: number | null): string {
   return interval > 1 ? bytes(interval) : "every allocation";
 }
 
+/* The CPU time that a process took while its counters were read, in ms; null: it is not known. */
+export function cpuOf(profile: Profile, process: number): number | null {
+  const spent = ["runtime.user_ns", "runtime.kernel_ns"].map((name) => {
+    const track = profile.tracks.find((each) => each.process === process && each.name === name);
+    const values = track?.value ?? [];
+    return values.length > 1 ? values[values.length - 1] - values[0] : null;
+  });
+  const known = spent.filter((ns) => ns !== null);
+  return known.length === 0 ? null : known.reduce((sum, ns) => sum + ns, 0) / 1e6;
+}
+
+/* "≈ 96.4 ms, 1.2 % of the program’s" */
+function cpuText(profile: Profile, process: number, ms: number | null): string {
+  if (ms === null) return NOT_MEASURED;
+  const program = cpuOf(profile, process);
+  const words = `≈ ${duration(ms / 1000)}`;
+  return program !== null && program > ms ? `${words}, ${share(ms, program)}` : words;
+}
+
+function CollectorCost({ cost }: { cost: RecordingCost | null }) {
+  if (cost === null) {
+    return <p>The CPU time of the process that recorded is not in the file.</p>;
+  }
+  const { collector_cpu_seconds: whole, collector_peak_rss_bytes: memory } = cost;
+  return (
+    <p>
+      Snapshots and looking at the processes took {duration(cost.recording_cpu_seconds)} of CPU
+      time, and the names of functions {duration(cost.names_cpu_seconds)} at the end.
+      {whole !== undefined &&
+        ` The process that recorded took ${duration(whole)} in all, ` +
+          "without processes that it started."}
+      {memory !== undefined && ` It had at most ${bytes(memory)} of resident memory.`}
+    </p>
+  );
+}
+
 export function Cost({ profile, file, report }: Props) {
   const own = profile.processes
     .map((process, i) => ({ process, i, snapshot: lastSnapshot(profile, i) }))
@@ -51,6 +90,7 @@ export function Cost({ profile, file, report }: Props) {
           {share(resident, report.ledger?.rss_bytes)}.
         </p>
       )}
+      <CollectorCost cost={partsOfReport(report).cost ?? null} />
       <div class="health-scroll" tabIndex={0} role="region" aria-label="Cost by process">
         <table class="health-table">
           <thead>
@@ -61,7 +101,12 @@ export function Cost({ profile, file, report }: Props) {
               <th class="number" title="Of the recorder’s tables in the process">
                 Memory
               </th>
-              <th class="number">CPU time</th>
+              <th
+                class="number"
+                title="Of recording in the process, and its share of the process’s CPU time"
+              >
+                CPU time
+              </th>
             </tr>
           </thead>
           <tbody>
@@ -75,13 +120,19 @@ export function Cost({ profile, file, report }: Props) {
                   <td class="number">{count(last.sample_count)}</td>
                   <td class="number">{intervalText(last.interval_bytes)}</td>
                   <td class="number">{bytes(last.recorder_bytes)}</td>
-                  <td class="number">{NOT_RECORDED}</td>
+                  <td class="number">{cpuText(profile, i, last.recorder_cpu_ms)}</td>
                 </tr>
               );
             })}
           </tbody>
         </table>
       </div>
+      {own.some(({ snapshot }) => profile.snapshots[snapshot].recorder_cpu_ms === null) && (
+        <p class="muted">
+          What recording took inside of a process is measured with <code>--max-overhead</code> only,
+          and where enough samples were timed: one of 16 is.
+        </p>
+      )}
       {changes.length > 0 && (
         <>
           <h3>The interval changed {count(changes.length)} times</h3>
