@@ -186,6 +186,7 @@ static void write_snapshot(const struct hs_page_source *source, uint32_t idx, st
     hs_page_kv_known(json, "asked_interval_bytes", (double)dump->orig_interval_bytes);
     hs_page_kv_known(json, "weight_bytes", (double)widest);
     hs_json_kv_bool(json, "has_peak", dump->has_peak);
+    hs_json_kv_bool(json, "is_peak_of_all_heaps", dump->is_peak_of_all);
     hs_json_kv_bool(json, "is_exact",
                     widest <= 1 && !(dump->live.bytes_var > 0) && !(dump->alloc.bytes_var > 0));
     write_memory(dump, json);

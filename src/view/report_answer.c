@@ -171,7 +171,10 @@ static void add_what(struct hs_report *report, struct hs_buf *text)
     const struct hs_selection *s = &report->selection;
     bool is_live = hs_views[report->view].quantity == HS_QUANTITY_LIVE;
     if (report->view == HS_VIEW_PEAK && s->is_peak_of_several) {
-        hs_buf_printf(text, "%s were live at the peaks of the processes, in total.", value);
+        hs_buf_printf(text, "%s were live at the peaks of %sthe processes, in total.", value,
+                      s->is_peak_of_all ? "all heaps of " : "");
+    } else if (report->view == HS_VIEW_PEAK && s->is_peak_of_all) {
+        hs_buf_printf(text, "%s were live at the peak of all heaps.", value);
     } else if (is_live && hs_selection_is_at_end(s)) {
         hs_buf_printf(text, "%s%s were live at the %s.", value,
                       hs_views[report->view].is_count ? " objects" : "",
@@ -211,7 +214,9 @@ static bool add_unexplained(const struct hs_report *report, struct hs_buf *text)
     for (uint32_t i = 0; i < s->dump_count; i++) {
         add_explained(&report->profile->dumps[s->dumps[i]], &sum);
     }
-    if (sum.process_count == 0 || sum.bytes > sum.resident_bytes * EXPLAINED_SHARE_MIN) {
+    /* Of some heaps, that is no wonder. */
+    if (s->is_peak_of_all || sum.process_count == 0 ||
+        sum.bytes > sum.resident_bytes * EXPLAINED_SHARE_MIN) {
         return false;
     }
     hs_buf_printf(text, "Allocated blocks account for only %s of the resident memory: ",

@@ -192,7 +192,11 @@ static void add_peak(struct hs_report *report, struct hs_table *table)
         hs_human_duration(duration, dump->peak_time_ns - s->start_ns);
         snprintf(remark, sizeof(remark), "%s after the start", duration);
     }
-    add_total(report, table, s->is_peak_of_several ? "peaks" : "peak", &s->peak, remark);
+    const char *label = s->is_peak_of_several ? "peaks" : "peak";
+    if (s->is_peak_of_all) {
+        label = s->is_peak_of_several ? "at peaks of all heaps" : "at peak of all heaps";
+    }
+    add_total(report, table, label, &s->peak, remark);
 }
 
 /* Says that the sum of the processes' peaks was not live at any one moment. */
@@ -201,7 +205,7 @@ static void write_overlap(struct hs_report *report)
     struct hs_peak_overlap overlap;
     char low[HS_HUMAN_BYTES], high[HS_HUMAN_BYTES], sum[HS_HUMAN_BYTES];
     const struct hs_selection *s = &report->selection;
-    if (!s->has_peak || !s->is_peak_of_several) {
+    if (!s->has_peak || !s->is_peak_of_several || s->is_peak_of_all) {
         return;
     }
     int err = hs_peak_overlap_of(s, &overlap);

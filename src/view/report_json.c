@@ -287,7 +287,7 @@ static int write_stacks(struct hs_report *report, struct hs_json *json)
 static int write_overlap(struct hs_json *json, const struct hs_selection *s)
 {
     struct hs_peak_overlap overlap;
-    if (!s->has_peak || !s->is_peak_of_several) {
+    if (!s->has_peak || !s->is_peak_of_several || s->is_peak_of_all) {
         return 0;
     }
     int err = hs_peak_overlap_of(s, &overlap);
@@ -360,6 +360,9 @@ int hs_report_write_json(struct hs_report *report)
                         !hs_report_is_incomplete(report) &&
                         (report->profile->origin || hs_report_is_from_start(report)));
     hs_json_kv_bool(&json, "is_incomplete", s->is_lossy);
+    if (s->is_peak_of_all && s->has_peak) {
+        hs_json_kv_bool(&json, "is_peak_of_all_heaps", true);
+    }
     write_missing(&json, s);
     hs_json_kv_double(&json, "duration_seconds", seconds(s->start_ns, s->end_ns));
     hs_report_json_words(report, &json);

@@ -104,7 +104,7 @@ static void add_moments(const struct hs_report *report, const struct hs_ledger_s
                       : "at a moment between two readings");
     hs_buf_printf(text, "%s (%s)", rss.time_ns > 0 ? " after the start" : "",
                   hs_human_bytes(size, (double)rss.bytes));
-    if (dump->has_peak && dump->peak_time_ns > 0 && s->peak.bytes > 0) {
+    if (dump->has_peak && !s->is_peak_of_all && dump->peak_time_ns > 0 && s->peak.bytes > 0) {
         hs_human_duration(age, hs_report_after_ns(dump->peak_time_ns, s->start_ns));
         hs_buf_printf(text, ", live blocks %s after the start (%s)", age,
                       hs_human_bytes(size, s->peak.bytes));

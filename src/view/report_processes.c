@@ -118,7 +118,7 @@ static void write_largest(struct hs_report *report)
     const struct hs_selection *s = &report->selection;
     const struct hs_table_column columns[] = {
         { "pid", HS_TABLE_RIGHT },
-        { "peak", HS_TABLE_RIGHT },
+        { s->is_peak_of_all ? "at peak of all" : "peak", HS_TABLE_RIGHT },
         { hs_selection_is_at_end(s) ? "live at end" : "live", HS_TABLE_RIGHT },
         { "allocated", HS_TABLE_RIGHT },
         { "process", HS_TABLE_TEXT },
@@ -180,7 +180,7 @@ static void write_programs(struct hs_report *report)
 {
     const struct hs_table_column columns[] = {
         { "runs", HS_TABLE_RIGHT },
-        { "largest peak", HS_TABLE_RIGHT },
+        { report->selection.is_peak_of_all ? "at peak of all" : "largest peak", HS_TABLE_RIGHT },
         { hs_selection_is_at_end(&report->selection) ? "live at end" : "live", HS_TABLE_RIGHT },
         { "", HS_TABLE_LEFT },
         { "allocated", HS_TABLE_RIGHT },

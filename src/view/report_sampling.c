@@ -105,7 +105,7 @@ void hs_report_write_sampling(struct hs_report *report)
     if (!dump->has_scaled_counts && s->interval_max_bytes > 1) {
         hs_buf_str(&text, "; the file does not say how many objects the samples stand for");
     }
-    if (s->peak.peak_short_bytes > 0 && s->has_peak) {
+    if (s->peak.peak_short_bytes > 0 && s->has_peak && !s->is_peak_of_all) {
         hs_buf_printf(&text,
                       "; at another time than the peak shown, up to %s more%s may have been live",
                       hs_human_bytes(interval, (double)s->peak.peak_short_bytes),

@@ -117,7 +117,7 @@ def snapshot(number, time_ms, share):
     return {
         "process": 0, "number": number, "name": "loaded" if number == 2 else None, "is_final": is_final, "is_at_max": False,
         "time_ms": time_ms, "peak_time_ms": 9000, "interval_bytes": 4096, "asked_interval_bytes": None, "weight_bytes": 4096,
-        "has_peak": True, "is_exact": False, "sample_count": 24000, "recorder_bytes": 3 * MIB, "recorder_cpu_ms": 96.4,
+        "has_peak": True, "is_peak_of_all_heaps": False, "is_exact": False, "sample_count": 24000, "recorder_bytes": 3 * MIB, "recorder_cpu_ms": 96.4,
         "rss_bytes": int(130 * MIB * share), "rss_peak_bytes": 140 * MIB, "live": amount(TOTAL * share, 0.01236),
         "alloc": amount(3 * TOTAL * share, 0.007), "peak": amount(1.05 * TOTAL * share, 0.013),
         "heaps": [heap(0, share, True), heap(1, share, False)], "rows": f"rows-{number - 1}", "row_count": len(STACKS) + 1,

@@ -3,6 +3,7 @@
 import json
 import lzma
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -484,3 +485,35 @@ def test_preloaded_by_hand_is_not_changed(many, dist):
     env = clean_env(LD_PRELOAD=preloadable(dist / "lib" / "libheapscope_preload.so"), HEAPSCOPE_HEAPS="=,==,*=99999999999999999999,")
     plain = subprocess.run([many], env=clean_env(), capture_output=True, text=True, check=True)
     assert subprocess.run([many], env=env, capture_output=True, text=True, check=True).stdout == plain.stdout
+
+
+BEFORE = r"""
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+int main(void)
+{
+    void *volatile first = malloc(30 << 20); /* libc.malloc has its peak, and with it all heaps */
+    free(first);
+    char *mapped = mmap(NULL, 8 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memset(mapped, 1, 8 << 20);
+    return mapped == NULL;
+}
+"""
+
+
+def test_the_peak_of_all_heaps_is_not_called_that_of_one(run, heapscope, tmp_path):
+    """At the peak of all, the heap `mmap` held nothing; it lives at the end."""
+    program = tmp_path / "before"
+    subprocess.run(["gcc", "-O0", "-x", "c", "-", "-o", program], input=BEFORE, text=True, check=True)
+    done = run([program], "-i", 1)
+    text = heapscope("report", "--heap", "mmap", done.file).stdout
+    assert re.search(r"^  at peak of all heaps +0 B", text, re.M) and not re.search(r"^  peak +[0-9]", text, re.M), text
+    assert "Allocated blocks account for only" not in text and re.search(r"8\.00 MiB were live at the end", text), text
+    text = " ".join(heapscope("report", "--heap", "libc.malloc", "--view", "peak", done.file).stdout.split())
+    assert "30.0 MiB were live at the peak of all heaps." in text, text
+    chosen = json.loads(heapscope("report", "--json", "--heap", "mmap", done.file).stdout)
+    assert chosen["is_peak_of_all_heaps"] and chosen["totals"]["peak"]["bytes"] == 0
+    whole = done.report()
+    assert "is_peak_of_all_heaps" not in whole and whole["totals"]["peak"]["bytes"] >= 30 << 20
+    assert re.search(r"^  peak +30\.0 MiB", heapscope("report", done.file).stdout, re.M)

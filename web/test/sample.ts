@@ -44,6 +44,7 @@ function snapshot(number: number, bytes: number, rows: string | null): Snapshot 
     asked_interval_bytes: null,
     weight_bytes: 1,
     has_peak: false,
+    is_peak_of_all_heaps: false,
     is_exact: true,
     sample_count: 12,
     recorder_bytes: null,

@@ -222,6 +222,16 @@ describe("marks", () => {
     ]);
   });
 
+  it("of a peak say whose it is, where heaps were chosen", () => {
+    const chosen = profileOf((raw) => {
+      const peak = { bytes: 0, count: 0 };
+      raw.snapshots[1] = { ...raw.snapshots[1], is_peak_of_all_heaps: true, peak_time_ms: 1500 };
+      raw.snapshots[1] = { ...raw.snapshots[1], peak: { ...peak, bytes: 64 } };
+    });
+    const [mark] = marksOf(chosen, [0], [0], null).filter(({ kind }) => kind === "peak");
+    expect(mark.text).toBe("the peak of all heaps: 64 B were live");
+  });
+
   it("of losses have their time, where it is known", () => {
     const timed = profileOf((raw) => {
       const base = { process: 0, name: "table_full", is_serious: true };

@@ -94,6 +94,7 @@ static void add_dump(struct hs_selection *selection, uint32_t idx)
     hs_amount_add(&selection->alloc, &dump->alloc);
     hs_amount_add(&selection->peak, &dump->peak);
     selection->is_peak_of_heaps |= dump->is_peak_of_heaps;
+    selection->is_peak_of_all |= dump->is_peak_of_all;
     selection->sample_count += dump->sample_count;
     /*
      * The window of a dump may begin at the dump before it; the start of the program is that of its

@@ -63,6 +63,7 @@ struct hs_selection {
     bool has_peak;           /* every dump has its peak */
     bool is_peak_of_several; /* more than one selected process has live memory or a peak */
     bool is_peak_of_heaps;   /* the peak of a dump adds up peaks of heaps at several moments */
+    bool is_peak_of_all;     /* the peak of a dump is that of all heaps, not of the counted ones */
     /* the stacks of each heap are kept apart, because the file has more than one heap */
     bool is_by_heap;
     bool is_sampled; /* something was sampled, so that figures are estimates */

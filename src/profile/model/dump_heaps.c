@@ -154,12 +154,14 @@ static void add_up(const struct hs_profile *p, struct hs_profile_dump *dump)
     struct hs_profile_dump sum = *dump;
     uint64_t own_peak_ns = 0;
     uint32_t peak_count = 0, own_peak_count = 0, primary_count = 0;
+    bool has_others = false;
     sum.live = sum.alloc = sum.peak = (struct hs_amount){ 0 };
     sum.inherited = (struct hs_inherited_var){ 0 };
     sum.interval_bytes = sum.interval_widest_bytes = 0;
     for (uint32_t i = 0; i < dump->heaps_n; i++) {
         const struct hs_profile_dump_heap *heap = &p->dump_heaps[dump->heap_first + i];
         if (!heap->is_counted) {
+            has_others |= !heap->is_carved && !heap->is_inside && has_figures(heap);
             continue;
         }
         primary_count += !heap->is_carved;
@@ -176,6 +178,7 @@ static void add_up(const struct hs_profile *p, struct hs_profile_dump *dump)
             own_peak_ns = heap->is_carved ? heap->peak_time_ns : own_peak_ns;
         }
     }
+    sum.is_peak_of_all = primary_count > 0 && has_others;
     sum.is_peak_of_heaps = own_peak_count > 0 && peak_count > 1;
     if (own_peak_count > 0) {
         sum.peak_time_ns = sum.is_peak_of_heaps ? 0 : own_peak_ns;

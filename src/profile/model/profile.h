@@ -233,6 +233,9 @@ struct hs_profile_dump {
     struct hs_amount live, alloc, peak;
     /* several carved heaps are counted, each at its own peak, at moments of their own */
     bool is_peak_of_heaps;
+    /* the peak is what the counted heaps held at the peak of all heaps, of which others are left
+     * out: at another moment they may have held more */
+    bool is_peak_of_all;
     struct hs_inherited_var inherited; /* of all samples */
     /* false: a forked process, and the file does not tell what it inherited */
     bool is_inherited_known;

@@ -83,6 +83,7 @@ export interface Snapshot {
   asked_interval_bytes: number | null;
   weight_bytes: number;
   has_peak: boolean;
+  is_peak_of_all_heaps: boolean;
   is_exact: boolean;
   sample_count: number | null;
   recorder_bytes: number | null;
@@ -245,6 +246,8 @@ export interface Report {
   is_sampled: boolean;
   is_exact: boolean;
   is_incomplete: boolean;
+  /* Heaps were chosen: the peak is that of all heaps, not of the chosen ones. */
+  is_peak_of_all_heaps?: boolean;
   duration_seconds: number;
   ledger?: Ledger;
   rss_peak_ledger?: Ledger;

@@ -87,10 +87,12 @@ export function Figures({ profile, report, selection }: Props) {
   const isAtEnd = snapshots.length > 0 && snapshots.every((snapshot) => snapshot.is_final);
   const isShown = (quantity: Quantity) => selection.measure.quantity === quantity;
   const liveTitle = isAtEnd ? "Live at the end" : "Live";
+  const peak = report.is_peak_of_all_heaps ? "At the peak of all heaps" : "Peak";
+  const peaks = report.is_peak_of_all_heaps ? "At peaks of all heaps" : "Peaks";
   return (
     <dl class="overview-figures">
       <Figure
-        title={snapshots.length > 1 ? "Peaks, added up" : "Peak"}
+        title={snapshots.length > 1 ? `${peaks}, added up` : peak}
         amount={totals.peak}
         isShown={isShown("peak")}
         isLeast={isLeast}

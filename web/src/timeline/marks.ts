@@ -108,7 +108,8 @@ function peakMark(profile: Profile, process: number, prefix: string): Mark | nul
     const { peak, peak_time_ms: timeMs } = profile.snapshots[index];
     if (!peak || timeMs === null || peak.bytes <= most) continue;
     most = peak.bytes;
-    const text = `${prefix}the peak: ${bytes(peak.bytes)} were live`;
+    const whose = profile.snapshots[index].is_peak_of_all_heaps ? " of all heaps" : "";
+    const text = `${prefix}the peak${whose}: ${bytes(peak.bytes)} were live`;
     best = { key: `peak ${process}`, kind: "peak", timeMs, text, bytes: most };
   }
   return best;
