@@ -156,11 +156,26 @@ test("start, watch it grow, snapshot, open, stop, save", async () => {
   const grow = page.locator("tbody tr").filter({ hasText: "grow_here" });
   await grow.first().waitFor();
   assert.match(await grow.first().textContent(), /\+[\d.]+ [KM]iB/);
-  await page.click("button:has-text('Stacks')");
+  await page.click("button:text-is('Stacks')");
   await page.click(".live-expand");
   await page.waitForSelector(".live-frames li");
   await opened.shot("live-watch-stacks");
-  await page.click("button:has-text('Functions')");
+  await page.click("button:text-is('Types')");
+  await page.locator("tbody tr").filter({ hasText: "(unknown)" }).first().waitFor();
+  assert.equal(await page.locator(".live-top thead th").count(), 4);
+  /* The resident memory is divided into parts, each of which can be opened. */
+  const parts = page.locator(".live-ledger-parts button");
+  await parts.first().waitFor();
+  const sizes = (await parts.allTextContents()).map(bytesOf);
+  assert.deepEqual(
+    sizes,
+    [...sizes].sort((a, b) => b - a),
+  );
+  await page.click(".live-ledger-parts button:has-text('modules')");
+  await page.waitForSelector(".live-ledger-lines tr:has-text('libc.so')");
+  await opened.shot("live-watch-types");
+  await page.click(".live-ledger-parts button:has-text('modules')");
+  await page.click("button:text-is('Functions')");
 
   await page.click("button:has-text('Pause')");
   const paused = await page.textContent(".live-figures");
@@ -249,6 +264,7 @@ test("level AA, both themes and sizes", async () => {
     names: "&live.record=name",
     watch: `&live.pid=${GROWING}`,
     stacks: `&live.pid=${GROWING}&live.kind=stacks`,
+    types: `&live.pid=${GROWING}&live.kind=types`,
   };
   for (const [device, size] of Object.entries({ desktop: DESKTOP, phone: PHONE })) {
     for (const theme of ["light", "dark"]) {

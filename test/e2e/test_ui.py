@@ -439,18 +439,29 @@ def watch(ui, pid):
 def check_recording(ui, growing, session):
     """Of a process that grows by 100,000 bytes at a time: watches it, takes a snapshot, and ends the session."""
     with watch(ui, growing) as sock:
-        events = read_events(sock, 8)
-    assert [kind for kind, _ in events] == ["update"] * len(events)
+        events = read_events(sock, 20)
+    ledgers = [data for kind, data in events if kind == "ledger"]
+    events = [(kind, data) for kind, data in events if kind == "update"]
+    assert ledgers and len(ledgers) + len(events) == 20
+    for ledger in ledgers:
+        assert sum(line["rss_bytes"] for line in ledger["lines"]) == pytest.approx(ledger["rss_bytes"], rel=0.05)
+        assert any(line.get("name", "").endswith("libc.so.6") for line in ledger["lines"])
     live = [data["process"]["live_bytes"] for _, data in events]
     assert live[-1] > live[0]
     # The rows, put together, are the totals.
-    rows, strings, functions = {}, [], {}
+    rows, strings, functions, types = {}, [], {}, {}
     for _, data in events:
         strings += data["strings"]
         functions.update(zip(data["frames"]["id"], data["frames"]["function"]))
         rows.update(zip(data["rows"]["stack"], data["rows"]["live_bytes"]))
         if not data["has_more"]:
             assert sum(rows.values()) == pytest.approx(data["process"]["live_bytes"])
+        for stack in set(data["types"]["stack"]):
+            types[stack] = 0
+        for stack, name, size in zip(data["types"]["stack"], data["types"]["type"], data["types"]["live_bytes"]):
+            assert strings[name] or size == 0
+            types[stack] += size
+        assert all(size <= rows[stack] * (1 + 1e-9) for stack, size in types.items()) or data["has_more"]
     names = {strings[function] for function in functions.values()}
     assert any("Py" in name for name in names), names
     # The connection is closed: the watch ends.

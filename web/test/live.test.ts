@@ -10,8 +10,10 @@ import { sizeTick, timeTick } from "../src/live/ticks.ts";
 import { matches, reasonOf, shownProcesses } from "../src/live/machine_rows.ts";
 import { Series } from "../src/live/series.ts";
 import { queryOf, settingsOf } from "../src/live/settings.ts";
-import { topRows } from "../src/live/top_rows.ts";
+import { topRows, typeName } from "../src/live/top_rows.ts";
 import { EventReader, type WatchUpdate } from "../src/live/watch_events.ts";
+import type { LedgerLine } from "../src/data/documents.ts";
+import { partsOf } from "../src/live/watch_ledger.tsx";
 import { WatchState } from "../src/live/watch_state.ts";
 
 describe("errors of the server", () => {
@@ -163,6 +165,7 @@ function update(number: number, timeMs: number, bytes: number, more: Partial<Wat
     strings: [],
     frames: { id: [], function: [], module: [] },
     stacks: { id: [], heap: [], frames: [] },
+    types: { stack: [], type: [], live_bytes: [], live_count: [] },
     rows: {
       stack: [200],
       live_bytes: [bytes],
@@ -193,6 +196,56 @@ const FIRST: Partial<WatchUpdate> = {
     alloc_count: [2, 1],
   },
 };
+
+describe("types of a watched process", () => {
+  const named = { ...FIRST, strings: [...FIRST.strings!, "Foo", "Bar"] };
+  const typed = (stack: number[], type: number[], live_bytes: number[]) => ({
+    types: { stack, type, live_bytes, live_count: live_bytes.map(Math.sign) },
+  });
+  const sums = (state: WatchState) =>
+    Object.fromEntries(state.types(null).map((row) => [typeName(state, row.id), row.liveBytes]));
+
+  it("are sums over stacks, with what has none", () => {
+    const state = new WatchState();
+    state.take(update(1, 1000, 1000, { ...named, ...typed([200, 200], [4, 5], [300, 200]) }));
+    expect(sums(state)).toEqual({ Foo: 300, Bar: 200, "(unknown)": 500 });
+    /* Those of a stack replace what it had; a row of nothing says that it has none. */
+    state.take(update(2, 2000, 1000, typed([200], [5], [600])));
+    expect(sums(state)).toEqual({ Bar: 600, "(unknown)": 400 });
+    state.take(update(3, 3000, 1000, typed([200], [4], [0])));
+    expect(sums(state)).toEqual({ "(unknown)": 1000 });
+    expect(state.types(null)[0].allocBytes).toBeNaN();
+  });
+
+  it("grow", () => {
+    const state = new WatchState();
+    state.take(update(1, 1000, 1000, { ...named, ...typed([200], [4], [100]) }));
+    state.take(update(2, 3000, 1000, typed([200], [4], [700])));
+    const choice = { kind: "types", heap: null, filter: "fo", sort: "growth" } as const;
+    const { rows } = topRows(state, choice);
+    expect(rows.map((row) => [typeName(state, row.id), row.growth])).toEqual([["Foo", 300]]);
+  });
+
+  it("may be left out", () => {
+    const state = new WatchState();
+    state.take(update(1, 1000, 1000, { ...named, types: null }));
+    expect(sums(state)).toEqual({ "(unknown)": 1000 });
+  });
+});
+
+describe("the ledger of a watched process", () => {
+  it("has parts, the largest first, with their lines", () => {
+    const line = (part: string, rss_bytes: number) =>
+      ({ part, rss_bytes, words: part }) as LedgerLine;
+    const lines = [line("a", 1), line("b", 5), line("a", 3), line("c", 0)];
+    const parts = partsOf({ rss_bytes: 9, pss_bytes: 9, unexplained_bytes: 0, lines });
+    expect(parts.map(({ name, bytes }) => [name, bytes])).toEqual([
+      ["b", 5],
+      ["a", 4],
+    ]);
+    expect(parts[1].lines.map((each) => each.rss_bytes)).toEqual([3, 1]);
+  });
+});
 
 describe("a watched process", () => {
   it("has sums by function, of heaps that the total contains", () => {

@@ -3,6 +3,7 @@
  */
 #include "cli/ui/watch_events.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,12 +13,15 @@
 #include "symbol/demangle.h"
 #include "util/array.h"
 #include "util/json.h"
+#include "view/report.h"
+#include "watch/receive/watch_profile.h"
 
 #define NS_PER_MS 1e6
 
 /* The number of a string, which is sent with this event if it is new. */
-static uint32_t put_string(struct hs_watch_events *events, const char *text)
+static uint32_t put_string(void *ctx, const char *text)
 {
+    struct hs_watch_events *events = ctx;
     uint32_t id = 0;
     bool is_new = false;
     int r = hs_intern_put(&events->strings, hs_intern_hash(text, strlen(text)), &id, &is_new);
@@ -74,6 +78,10 @@ static bool is_frame_new(struct hs_watch_events *events, const struct hs_snapsho
     uint32_t sent = 1 + put_string(events, name);
     bool is_new = events->frames[id] != sent;
     events->frames[id] = sent;
+    if (is_new) {
+        int r = hs_event_types_name(&events->types, id, name);
+        events->err = events->err ? events->err : r;
+    }
     return is_new;
 }
 
@@ -207,6 +215,38 @@ static void write_rows(const struct hs_watch_state *state, struct hs_json *json)
     hs_json_close(json, '}');
 }
 
+/* --- types and the ledger --------------------------------------------------------------------- */
+
+static void write_types(struct hs_watch_events *events, const struct hs_watch_state *state,
+                        const struct ids *frames, struct hs_json *json)
+{
+    int r =
+        hs_event_types_note(&events->types, state, events->stacks, frames->items, frames->count);
+    r = r < 0 ? r : hs_event_types_write(&events->types, state, put_string, events, json);
+    events->err = events->err ? events->err : r;
+}
+
+/* The ledger, if the update has brought one, as an event of its own: what the report has. Where
+ * that fails it is left out; the next one may come. */
+static void write_ledger(const struct hs_watch_state *state, struct hs_buf *out)
+{
+    struct hs_profile *profile = NULL;
+    struct hs_buf ledger = HS_BUF_INIT;
+    int r = state->has_new_ledger ? hs_watch_profile_of_ledger(state, &profile) : -ENODATA;
+    r = r == 0 ? hs_report_write_ledger_json(profile, 0, &ledger) : r;
+    if (r == 0 && ledger.err == 0) {
+        size_t bytes = ledger.bytes;
+        while (bytes > 0 && hs_buf_text(&ledger)[bytes - 1] == '\n') {
+            bytes--;
+        }
+        hs_buf_str(out, "event: ledger\ndata: ");
+        hs_buf_add(out, hs_buf_text(&ledger), bytes);
+        hs_buf_str(out, "\n\n");
+    }
+    hs_profile_free(profile);
+    hs_buf_deinit(&ledger);
+}
+
 /* --- figures of the process ------------------------------------------------------------------- */
 
 static void write_process(const struct hs_watch_state *state, struct hs_json *json)
@@ -288,6 +328,7 @@ static void write_event(struct hs_watch_events *events, const struct hs_watch_st
     write_frames(events, state->snap, frames, &json);
     write_stacks(state->snap, stacks, &json);
     write_rows(state, &json);
+    write_types(events, state, frames, &json);
     write_strings(events, &json);
     hs_json_close(&json, '}');
     hs_buf_char(out, '\n');
@@ -309,6 +350,7 @@ int hs_watch_events_write(struct hs_watch_events *events, const struct hs_watch_
     if (events->err == 0) {
         collect_frames(events, state, names, has_names, &stacks, &frames);
         write_event(events, state, &stacks, &frames, out);
+        write_ledger(state, out);
     }
     free(stacks.items);
     free(frames.items);
@@ -319,6 +361,7 @@ int hs_watch_events_write(struct hs_watch_events *events, const struct hs_watch_
 void hs_watch_events_deinit(struct hs_watch_events *events)
 {
     hs_intern_deinit(&events->strings);
+    hs_event_types_deinit(&events->types);
     hs_buf_deinit(&events->new_strings);
     free(events->frames);
     free(events->stacks);

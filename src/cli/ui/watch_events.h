@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli/ui/watch_event_types.h"
 #include "util/buf.h"
 #include "util/intern.h"
 #include "watch/receive/watch_names.h"
@@ -33,6 +34,7 @@ struct hs_watch_events {
     size_t frame_capacity;
     bool *stacks; /* by stack: it was sent */
     size_t stack_capacity;
+    struct hs_event_types types;
     int err; /* of this event */
 };
 

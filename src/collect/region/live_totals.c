@@ -81,6 +81,26 @@ static int make_room(struct hs_live_totals *totals, uint32_t stack_count)
     return 0;
 }
 
+static void drop_types(struct hs_live_totals *totals)
+{
+    hs_part_table_free(totals->parts);
+    free(totals->unread);
+    totals->parts = NULL;
+    totals->unread = NULL;
+}
+
+static int begin_types(struct hs_live_totals *totals, uint32_t stack_count)
+{
+    totals->parts = hs_part_table_new();
+    totals->unread = aligned_alloc(64, ((size_t)stack_count / 2 + 1) * 64);
+    if (!totals->parts || !totals->unread) {
+        drop_types(totals);
+        return -ENOMEM;
+    }
+    memset(totals->unread, 0, (size_t)stack_count * sizeof(totals->unread[0]));
+    return 0;
+}
+
 /* Adds up the live records by stack. */
 static void scan(const struct hs_region *region, struct hs_live_totals *totals,
                  uint32_t stack_count, const uint16_t *marks)
@@ -100,7 +120,7 @@ static void scan(const struct hs_region *region, struct hs_live_totals *totals,
         .sums = totals->sums,
         .threads = &of_threads,
         .types = region->types,
-        .has_typed_parts_only = true,
+        .unread = totals->unread,
         .parts[HS_PARTS_LIVE] = totals->parts,
     };
     memset(totals->sums, 0, (size_t)stack_count * sizeof(*totals->sums));
@@ -153,6 +173,7 @@ int hs_live_totals_read(const struct hs_region *region, struct hs_live_totals *t
 {
     uint64_t widest_bytes[HS_REGION_HEAPS];
     uint16_t *marks = NULL;
+    drop_types(totals);
     int r = renew_map(region, HS_SECTION_STACKS, &totals->stacks);
     r = r < 0 ? r : renew_map(region, HS_SECTION_RECORDS, &totals->records);
     r = r < 0 ? r : hs_heap_peaks_load(region, &totals->heaps);
@@ -166,8 +187,9 @@ int hs_live_totals_read(const struct hs_region *region, struct hs_live_totals *t
               : hs_heap_marks_find(region, &totals->heaps, &totals->stacks, stack_count, &marks);
     if (r == 0) {
         hs_widest_intervals_find(region, &totals->heaps, widest_bytes);
-        hs_part_table_free(totals->parts);
-        totals->parts = region->types ? hs_part_table_new() : NULL;
+        r = region->types ? begin_types(totals, stack_count) : 0;
+    }
+    if (r == 0) {
         scan(region, totals, stack_count, marks);
         fill(totals, stack_count, marks, widest_bytes);
     }
@@ -179,7 +201,7 @@ void hs_live_totals_deinit(struct hs_live_totals *totals)
 {
     hs_region_unmap(&totals->stacks);
     hs_region_unmap(&totals->records);
-    hs_part_table_free(totals->parts);
+    drop_types(totals);
     free(totals->of_stack);
     free(totals->sums);
     *totals = (struct hs_live_totals){ 0 };

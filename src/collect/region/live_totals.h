@@ -41,10 +41,11 @@ struct hs_live_totals {
      * the old one. */
     struct hs_region_map stacks, records;
     struct hs_stack_sums *sums;
-    /* Of blocks that have a type, and of those whose memory was not read: sums by stack and type,
-     * without threads and ages. The rest of a stack has no type. NULL: the region has no types, or
-     * there was no memory. */
+    /* Of blocks that have a type: sums by stack and type, without threads and ages. And of those
+     * whose memory was not read: sums by stack. The rest of a stack has no type. NULL: the region
+     * has no types. */
     struct hs_part_table *parts;
+    struct hs_estimate *unread;
     uint32_t capacity; /* stacks that there is room for in of_stack and sums */
 };
 

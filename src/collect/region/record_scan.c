@@ -161,17 +161,13 @@ static void add_part(const struct hs_record_scan *scan, enum hs_part_view view,
 {
     uint64_t birth_ns = scan->start_mono_ns + UINT64_C(1000000) * record->birth_ms;
     uint64_t age_ms = now_mono_ns > birth_ns ? (now_mono_ns - birth_ns) / 1000000 : 0;
-    uint16_t type_id = type_of(scan, record);
     const struct hs_part_key key = {
         .stack_id = record->stack_id,
         .thread_id = thread_of(scan, record),
-        .type_id = type_id,
+        .type_id = type_of(scan, record),
         .age_class = hs_age_class(age_ms),
     };
     struct hs_estimate estimate;
-    if (type_id == 0 && scan->has_typed_parts_only) {
-        return;
-    }
     memcpy(&estimate, more, sizeof(estimate));
     hs_part_table_add(scan->parts[view], &key, &estimate);
 }
@@ -209,11 +205,28 @@ static HS_COLD void list_block(const struct hs_record_scan *scan, const struct r
     hs_block_list_add(scan->blocks, &block, birth_epoch);
 }
 
+/* Adds a live block to the parts if it has a type. Most blocks have none: this is quicker. */
+static void add_typed_part(const struct hs_record_scan *scan, const struct record_view *record,
+                           const quad *more)
+{
+    uint16_t type_id = type_of(scan, record);
+    const struct hs_part_key key = { .stack_id = record->stack_id, .type_id = type_id };
+    struct hs_estimate estimate;
+    if (type_id == HS_PART_NOT_READ) {
+        add(&scan->unread[record->stack_id], more);
+    } else if (type_id != 0) {
+        memcpy(&estimate, more, sizeof(estimate));
+        hs_part_table_add(scan->parts[HS_PARTS_LIVE], &key, &estimate);
+    }
+}
+
 /* Adds a block that was live at the cut to what lives, besides the sums. */
 static inline void add_live(const struct hs_record_scan *scan, const struct record_view *view,
                             const quad *e)
 {
-    if (scan->parts[HS_PARTS_LIVE]) {
+    if (scan->unread) {
+        add_typed_part(scan, view, e);
+    } else if (scan->parts[HS_PARTS_LIVE]) {
         add_part(scan, HS_PARTS_LIVE, view, scan->cut_mono_ns, e);
     }
     if (scan->births) {

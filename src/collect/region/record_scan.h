@@ -48,7 +48,9 @@ struct hs_record_scan {
     uint64_t start_mono_ns, cut_mono_ns, peak_mono_ns;
     uint64_t birth_window_ms, birth_span_ms; /* trace/heap_births.h */
     const struct hs_record_types *types;     /* NULL: they are not known */
-    bool has_typed_parts_only; /* there are no parts of blocks that were read and have no type */
+    /* Of a viewer that looks again and again. Not NULL: there are no parts of live blocks without a
+     * type; those whose memory was not read are added up here, by stack id, the others nowhere. */
+    struct hs_estimate *unread;
     /* out, zeroed by the caller */
     struct hs_stack_sums *sums; /* indexed by stack id */
     /* Live estimates of heaps that are not carved, indexed by thread id; at least one element. */

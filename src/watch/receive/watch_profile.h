@@ -11,6 +11,9 @@
 #include "watch/receive/watch_names.h"
 #include "watch/receive/watch_state.h"
 
+/* Makes a profile with one dump, which has the ledger and no stacks. The caller frees it. 0, or see
+ * Fails. */
+int hs_watch_profile_of_ledger(const struct hs_watch_state *state, struct hs_profile **ret_profile);
 /* Makes a profile with one dump. `names` may be NULL: frames have no names. The caller frees it
  * with hs_profile_free(). 0, or see Fails. */
 int hs_watch_profile_make(const struct hs_watch_state *state, struct hs_watch_names *names,

@@ -187,6 +187,27 @@ static bool find_rest(const struct hs_watch_state *state, size_t first, size_t e
     return true;
 }
 
+void hs_watched_types_of(const struct hs_watch_state *state, uint32_t stack_id, size_t *ret_first,
+                         size_t *ret_end, struct hs_estimate *ret_rest)
+{
+    size_t first = 0, end = state->part_count;
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+        if (state->parts[middle].key.stack_id < stack_id) {
+            first = middle + 1;
+        } else {
+            end = middle;
+        }
+    }
+    while (end < state->part_count && state->parts[end].key.stack_id == stack_id) {
+        end++;
+    }
+    *ret_rest = state->snap->stacks[stack_id].live;
+    *ret_first = first;
+    *ret_end =
+        find_rest(state, first, end, &state->snap->stacks[stack_id].live, ret_rest) ? end : first;
+}
+
 int hs_watched_types_fill(const struct hs_watch_state *state)
 {
     struct hs_snapshot *snap = state->snap;

@@ -20,5 +20,9 @@
 int hs_watched_types_take(struct hs_watch_state *state, const Hs__Ctl__Update *update);
 /* Makes the parts of the snapshot anew. 0 or -ENOMEM; then it has none. */
 int hs_watched_types_fill(const struct hs_watch_state *state);
+/* The parts of a stack, as indices in state->parts, and what they leave of it. Of a stack whose
+ * parts do not add up, nothing is known: there are none, and all is left. */
+void hs_watched_types_of(const struct hs_watch_state *state, uint32_t stack_id, size_t *ret_first,
+                         size_t *ret_end, struct hs_estimate *ret_rest);
 /* The name of a type; NULL: no update had it. */
 const char *hs_watched_type_name(const struct hs_snapshot *snap, uint32_t type_id);

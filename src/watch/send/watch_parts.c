@@ -43,46 +43,59 @@ static const struct hs_snap_stack *stack_of(const struct hs_snapshot *tables, ui
                                                                           : NULL;
 }
 
-/* Does a part say more than its stack does? Those for which the table had no room were not told,
- * as if they had not been read. */
-static bool is_wanted(const struct hs_snapshot *tables, struct hs_snap_part *part)
+/* Are its parts those of memory? Then its frames are known, and the program gave it no type. */
+static bool is_of_memory(const struct hs_snapshot *tables, uint32_t stack_id)
 {
-    const struct hs_snap_stack *stack = stack_of(tables, part->key.stack_id);
-    if (part->key.type_id == HS_PART_OTHERS) {
-        part->key.type_id = HS_PART_NOT_READ;
-    }
+    const struct hs_snap_stack *stack = stack_of(tables, stack_id);
     return stack && stack->type_id == 0;
 }
 
-/* Keeps the parts of stacks that are known, and adds a part for each stack with a given type. */
+/* The parts that are not in the table: what was not read, and all of a stack with a given type,
+ * which hs_capture_types() finds. */
+static size_t add_by_stack(const struct hs_live_totals *totals, const struct hs_snapshot *tables,
+                           struct hs_snap_part *parts, size_t count)
+{
+    for (uint32_t i = 0; i < totals->stack_count; i++) {
+        const struct hs_snap_stack *stack = stack_of(tables, i);
+        bool is_given = stack && stack->type_id != 0;
+        const struct hs_estimate *amount =
+            is_given ? &totals->of_stack[i].live : &totals->unread[i];
+        if (stack && amount->count > 0) {
+            parts[count++] = (struct hs_snap_part){
+                .key = { .stack_id = i, .type_id = is_given ? 0 : HS_PART_NOT_READ },
+                .amount = *amount,
+            };
+        }
+    }
+    return count;
+}
+
+/* Keeps the parts of stacks that are known. Those for which the table had no room were not told,
+ * as if they had not been read. */
 static int choose(const struct hs_live_totals *totals, struct hs_snapshot *tables)
 {
-    size_t given_count = 0, all_count = 0, count = 0;
-    for (uint32_t i = 0; i < totals->stack_count; i++) {
-        given_count += stack_of(tables, i) && tables->stacks[i].type_id != 0;
-    }
+    size_t all_count = 0, count = 0;
     struct hs_snap_part *all = hs_part_table_list(totals->parts, &all_count);
-    struct hs_snap_part *parts = calloc(all_count + given_count + 1, sizeof(parts[0]));
+    struct hs_snap_part *parts = calloc(all_count + totals->stack_count + 1, sizeof(parts[0]));
     if (!all || !parts) {
         free(all);
         free(parts);
         return -ENOMEM;
     }
     for (size_t i = 0; i < all_count; i++) {
-        if (is_wanted(tables, &all[i])) {
-            parts[count++] = all[i];
+        if (is_of_memory(tables, all[i].key.stack_id)) {
+            parts[count] = all[i];
+            parts[count].key.age_class = 0;
+            parts[count].key.thread_id = 0;
+            if (all[i].key.type_id == HS_PART_OTHERS) {
+                parts[count].key.type_id = HS_PART_NOT_READ;
+            }
+            count++;
         }
     }
     free(all);
-    for (uint32_t i = 0; given_count > 0 && i < totals->stack_count; i++) {
-        if (stack_of(tables, i) && tables->stacks[i].type_id != 0 &&
-            totals->of_stack[i].live.count > 0) {
-            parts[count].key.stack_id = i;
-            parts[count++].amount = totals->of_stack[i].live;
-        }
-    }
     tables->parts[HS_PARTS_LIVE] = parts;
-    tables->part_count[HS_PARTS_LIVE] = count;
+    tables->part_count[HS_PARTS_LIVE] = add_by_stack(totals, tables, parts, count);
     return 0;
 }
 

@@ -6,9 +6,11 @@ import { Select } from "../controls/select.tsx";
 import { bytes, count, cut, duration, plural } from "../format.ts";
 import { useParam } from "../state.ts";
 import { LineChart } from "./line_chart.tsx";
+import { KINDS } from "./top_rows.ts";
 import { useWatch } from "./use_watch.ts";
 import { WatchActions } from "./watch_actions.tsx";
 import type { WatchUpdate } from "./watch_events.ts";
+import { WatchLedger } from "./watch_ledger.tsx";
 import type { WatchLink } from "./watch_link.ts";
 import type { WatchState } from "./watch_state.ts";
 import { StatusLine } from "./watch_status.tsx";
@@ -96,20 +98,20 @@ function Top({ state, update }: TopProps) {
   const [kindText, setKind] = useParam("live.kind", "functions");
   const [heapText, setHeap] = useParam("live.heap", "");
   const [filter, setFilter] = useParam("live.search", "");
-  const kind = kindText === "stacks" ? "stacks" : "functions";
+  const kind = KINDS.find((each) => each === kindText) ?? "functions";
   const heap = /^\d+$/.test(heapText) && update.heaps[Number(heapText)] ? Number(heapText) : null;
   const heaps = update.heaps.map(({ name }, i) => ({ value: String(i), text: cut(name, 60) }));
   return (
     <section aria-label="What holds the memory">
       <div class="controls-bar" role="group" aria-label="What is listed">
-        {(["functions", "stacks"] as const).map((each) => (
+        {KINDS.map((each) => (
           <button
             key={each}
             type="button"
             aria-pressed={each === kind}
             onClick={() => setKind(each)}
           >
-            {each === "functions" ? "Functions" : "Stacks"}
+            {each[0].toUpperCase() + each.slice(1)}
           </button>
         ))}
         {heaps.length > 1 && (
@@ -121,7 +123,7 @@ function Top({ state, update }: TopProps) {
           />
         )}
         <SearchBox
-          label="Search for a function"
+          label={kind === "types" ? "Search for a type" : "Search for a function"}
           value={filter}
           onChange={(text) => setFilter(text, "replace")}
         />
@@ -142,6 +144,7 @@ function Picture({ link, update }: { link: WatchLink; update: WatchUpdate }) {
       <Figures state={state} update={update} resident={resident} />
       <LineChart series={series} hasResident={hasResident} version={update.number} label={label} />
       <Legend hasResident={hasResident} />
+      {state.ledger && <WatchLedger ledger={state.ledger} />}
       <Top state={state} update={update} />
       <p class="muted">{facts(update)}</p>
     </>

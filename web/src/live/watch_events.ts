@@ -36,6 +36,9 @@ export interface WatchUpdate {
     "stack" | "live_bytes" | "live_count" | "alloc_bytes" | "alloc_count",
     readonly number[]
   >;
+  /* What live memory is of which type: rows of all types of a stack, which replace earlier ones.
+   * What they leave of the stack has no type. null: the session leaves types out. */
+  types: Record<"stack" | "type" | "live_bytes" | "live_count", readonly number[]> | null;
 }
 
 export interface ServerEvent {

@@ -5,6 +5,7 @@
  * The server itself ends a stream with a reason; then there is nothing to connect to.
  */
 import { ask, ServerError } from "../data/server.ts";
+import type { Ledger } from "../data/documents.ts";
 import { makeVisible } from "../data/visible.ts";
 import { Series } from "./series.ts";
 import { onVisibility } from "./use_poll.ts";
@@ -134,6 +135,11 @@ export class WatchLink {
 
   private take({ event, data }: ServerEvent): void {
     const message = makeVisible(JSON.parse(data) as unknown);
+    if (event === "ledger") {
+      this.state.ledger = message as Ledger;
+      if (this.status.kind === "live") this.onChange();
+      return;
+    }
     if (event === "end") {
       for (const update of this.waiting.splice(0)) this.apply(update);
       this.series.gap();

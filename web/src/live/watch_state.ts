@@ -5,7 +5,9 @@
  * Growth is measured against the figures of five to ten seconds ago: of these, two copies are kept,
  * so that the memory has a limit of some 60 bytes a stack, however long a process is watched.
  */
+import type { Ledger } from "../data/documents.ts";
 import type { WatchUpdate } from "./watch_events.ts";
+import { WatchTypes } from "./watch_types.ts";
 
 /* How old the older figures are at least, before they are replaced. */
 const BASE_MS = 5000;
@@ -41,6 +43,8 @@ interface Base {
   live: Float64Array;
   liveTotal: number;
   allocTotal: number;
+  /* Live bytes by type. */
+  types: ReadonlyMap<number, number>;
 }
 
 export interface Row {
@@ -48,6 +52,7 @@ export interface Row {
   id: number;
   liveBytes: number;
   liveCount: number;
+  /* NaN: not known, as of types. */
   allocBytes: number;
   /* Bytes a second; null: not known yet. */
   growth: number | null;
@@ -61,6 +66,8 @@ export interface FunctionRow extends Row {
 
 export class WatchState {
   update: WatchUpdate | null = null;
+  /* What the resident memory consists of; null: nothing has come. */
+  ledger: Ledger | null = null;
   private strings: string[] = [];
   private frameFunction: number[] = [];
   private frameModule: number[] = [];
@@ -72,6 +79,7 @@ export class WatchState {
     alloc_bytes: new Column(),
     alloc_count: new Column(),
   };
+  private typed = new WatchTypes();
   private older: Base | null = null;
   private newer: Base | null = null;
 
@@ -92,6 +100,7 @@ export class WatchState {
       const values = rows[figure];
       rows.stack.forEach((id, i) => this.columns[figure].set(id, values[i]));
     }
+    this.typed.take(update.types);
     if (!update.has_more) this.keepBase(update);
   }
 
@@ -103,6 +112,7 @@ export class WatchState {
       live: this.columns.live_bytes.values.slice(),
       liveTotal: update.process.live_bytes,
       allocTotal: update.process.alloc_bytes,
+      types: new Map(this.types(null).map((row) => [row.id, row.liveBytes])),
     };
   }
 
@@ -193,6 +203,33 @@ export class WatchState {
         if (stack.growth !== null) sum.growth = (sum.growth ?? 0) + stack.growth;
         sums.set(id, sum);
       });
+    }
+    return [...sums.values()];
+  }
+
+  /* Sums by type: the id is the number of its name, or NO_TYPE. Growth is that of all heaps. */
+  types(heap: number | null): Row[] {
+    const sums = new Map<number, Row>();
+    const add = (id: number, liveBytes: number, liveCount: number) => {
+      const sum = sums.get(id) ?? { id, liveBytes: 0, liveCount: 0, allocBytes: NaN, growth: null };
+      sum.liveBytes += liveBytes;
+      sum.liveCount += liveCount;
+      sums.set(id, sum);
+    };
+    this.stackFrames.forEach((_, id) => {
+      if (!this.isShown(id, heap)) return;
+      const whole = {
+        bytes: this.columns.live_bytes.at(id),
+        count: this.columns.live_count.at(id),
+      };
+      for (const { type, bytes, count } of this.typed.of(id, whole)) add(type, bytes, count);
+    });
+    const base = heap === null ? this.base() : null;
+    if (base && this.update) {
+      const seconds = (this.update.time_ms - base.timeMs) / 1000;
+      for (const row of sums.values()) {
+        row.growth = (row.liveBytes - (base.types.get(row.id) ?? 0)) / seconds;
+      }
     }
     return [...sums.values()];
   }

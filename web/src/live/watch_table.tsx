@@ -1,12 +1,12 @@
 /*
- * The top functions or stacks of a watched process, with what they grow by a second.
+ * The top functions, stacks or types of a watched process, with what they grow by a second.
  */
 import { useState } from "preact/hooks";
 
 import { bytes, count, cut, plural, share, signed } from "../format.ts";
 import { navigate, useParam } from "../state.ts";
 import { moveInColumn, SortHead } from "./grid_keys.tsx";
-import { FRAMES_SHOWN, topRows, type Kind, type TopSort } from "./top_rows.ts";
+import { FRAMES_SHOWN, topRows, typeName, type Kind, type TopSort } from "./top_rows.ts";
 import type { FunctionRow, Row, WatchState } from "./watch_state.ts";
 
 const SORTS: readonly { key: TopSort; title: string }[] = [
@@ -34,7 +34,7 @@ function Figures({ row, whole }: { row: Row; whole: number }) {
       </td>
       <td class={growthClass(row.growth)}>{growthText(row.growth)}</td>
       <td class="number">{count(row.liveCount)}</td>
-      <td class="number">{bytes(row.allocBytes)}</td>
+      {!Number.isNaN(row.allocBytes) && <td class="number">{bytes(row.allocBytes)}</td>}
     </>
   );
 }
@@ -46,6 +46,15 @@ function FunctionCell({ state, row }: { state: WatchState; row: FunctionRow }) {
     <th scope="row" title={cut(name, 2000)}>
       <bdi class="name">{cut(name, 160)}</bdi>
       {module && <bdi class="muted live-module"> {cut(module, 60)}</bdi>}
+    </th>
+  );
+}
+
+function TypeCell({ state, row }: { state: WatchState; row: Row }) {
+  const name = typeName(state, row.id);
+  return (
+    <th scope="row" title={cut(name, 2000)}>
+      <bdi class="name">{cut(name, 160)}</bdi>
     </th>
   );
 }
@@ -101,11 +110,30 @@ interface Props {
   filter: string;
 }
 
+const TITLES: Record<Kind, { column: string; table: string }> = {
+  functions: { column: "Function, with what it calls", table: "Functions" },
+  stacks: { column: "Stack", table: "Stacks" },
+  types: { column: "Type of the blocks", table: "Types" },
+};
+
+function whyEmpty(state: WatchState, kind: Kind, filter: string): string {
+  if (filter) return "No name contains this text.";
+  if (kind === "types" && state.update?.types === null) {
+    return "The session leaves types of blocks out: it was started with --no-types.";
+  }
+  return "Nothing lives on the heap.";
+}
+
 export function WatchTable({ state, kind, heap, filter }: Props) {
   const [sortText, setSort] = useParam("live.top", "live");
   const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
-  const sort = SORTS.find((each) => each.key === sortText)?.key ?? "live";
-  const { rows, leftOut } = topRows(state, { kind, heap, filter, sort });
+  /* What was allocated and freed again has no type any more. */
+  const sorts = SORTS.filter(({ key }) => kind !== "types" || key !== "alloc");
+  const sort = sorts.find((each) => each.key === sortText)?.key ?? "live";
+  const isLeftOut = kind === "types" && state.update?.types === null;
+  const { rows, leftOut } = isLeftOut
+    ? { rows: [], leftOut: 0 }
+    : topRows(state, { kind, heap, filter, sort });
   const whole = state.update?.process.live_bytes ?? 0;
   const toggle = (id: number) => {
     const next = new Set(open);
@@ -113,15 +141,13 @@ export function WatchTable({ state, kind, heap, filter }: Props) {
     setOpen(next);
   };
   return (
-    <div class="live-scroll" tabIndex={0} role="region" aria-label="Functions and stacks">
+    <div class="live-scroll" tabIndex={0} role="region" aria-label={TITLES[kind].table}>
       <table class="live-table live-top" onKeyDown={moveInColumn}>
-        <caption class="hidden-but-read">
-          {kind === "functions" ? "Functions" : "Stacks"} with the largest figures
-        </caption>
+        <caption class="hidden-but-read">{TITLES[kind].table} with the largest figures</caption>
         <thead>
           <tr>
-            <th scope="col">{kind === "functions" ? "Function, with what it calls" : "Stack"}</th>
-            {SORTS.map(({ key, title }) => (
+            <th scope="col">{TITLES[kind].column}</th>
+            {sorts.map(({ key, title }) => (
               <SortHead
                 key={key}
                 title={title}
@@ -135,9 +161,9 @@ export function WatchTable({ state, kind, heap, filter }: Props) {
         <tbody>
           {rows.map((row) => (
             <tr key={row.id}>
-              {kind === "functions" ? (
-                <FunctionCell state={state} row={row as FunctionRow} />
-              ) : (
+              {kind === "functions" && <FunctionCell state={state} row={row as FunctionRow} />}
+              {kind === "types" && <TypeCell state={state} row={row} />}
+              {kind === "stacks" && (
                 <StackCell
                   state={state}
                   stack={row.id}
@@ -152,7 +178,7 @@ export function WatchTable({ state, kind, heap, filter }: Props) {
       </table>
       {rows.length === 0 && (
         <p>
-          {filter ? "No name contains this text." : "Nothing lives on the heap."}{" "}
+          {whyEmpty(state, kind, filter)}{" "}
           {filter && (
             <button type="button" onClick={() => navigate({ "live.search": null })}>
               Show all
