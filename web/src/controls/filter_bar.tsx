@@ -18,6 +18,7 @@ import { cut } from "../format.ts";
 import { currentAddress, navigate, useAddress } from "../state.ts";
 import "./controls.css";
 import "./filter_bar.css";
+import { Folded } from "./folded.tsx";
 
 const HELP =
   "Text, or a regular expression between slashes: /^alloc/i. With in: in front, the module or " +
@@ -115,6 +116,7 @@ export function FilterBar() {
     setKind(filter.kind);
     setPattern(filter.pattern);
     setChanged(filterText(filter));
+    bar.current?.querySelector("details")?.setAttribute("open", "");
     bar.current?.querySelector("input")?.focus();
   };
   const remove = (filter: StackFilter) => {
@@ -143,14 +145,16 @@ export function FilterBar() {
           ))}
         </ul>
       )}
-      <Form
-        kind={kind}
-        pattern={pattern}
-        isChange={changed !== null}
-        onKind={setKind}
-        onPattern={setPattern}
-        onSubmit={submit}
-      />
+      <Folded words="Filter stacks">
+        <Form
+          kind={kind}
+          pattern={pattern}
+          isChange={changed !== null}
+          onKind={setKind}
+          onPattern={setPattern}
+          onSubmit={submit}
+        />
+      </Folded>
       {filters.length > 1 && (
         <button type="button" onClick={() => setFilters([])}>
           Remove all

@@ -14,6 +14,7 @@ import { hasPeak, PART_KEYS, type Selection } from "../data/selection.ts";
 import { cut } from "../format.ts";
 import { navigate, useAddress } from "../state.ts";
 import "./controls.css";
+import { Folded } from "./folded.tsx";
 import { Select, type Option } from "./select.tsx";
 
 export type Choice = "snapshot" | "measure" | "process" | "heap";
@@ -63,6 +64,31 @@ function Filters({ profile, selection }: { profile: Profile; selection: Selectio
   );
 }
 
+/* What is chosen, in one line: "Live memory · at the end, 9.53 s". */
+function wordsOf(
+  profile: Profile,
+  selection: Selection,
+  choices: readonly Choice[],
+  process: string | null,
+): string {
+  const { snapshots, heap, measure, parts } = selection;
+  const isShown = (choice: Choice) => choices.includes(choice);
+  const words = [];
+  if (isShown("measure")) words.push(measure.title);
+  if (isShown("snapshot") && snapshots.length === 1) {
+    words.push(snapshotTitle(profile, snapshots[0]));
+  }
+  if (isShown("process") && process !== null && profile.processes[Number(process)]) {
+    words.push(cut(processTitle(profile, Number(process)), 40));
+  }
+  if (isShown("heap") && heap !== null) words.push(cut(profile.heaps[heap].name, 40));
+  for (const key of PART_KEYS) {
+    const part = parts[key];
+    if (part !== null) words.push(`${key} ${cut(partName(profile, key, part), 40)}`);
+  }
+  return words.length > 0 ? words.join(" · ") : "What is shown";
+}
+
 export function SelectionBar({ profile, selection, choices = ALL, children }: Props) {
   const address = useAddress();
   const process = address.get("process");
@@ -74,45 +100,47 @@ export function SelectionBar({ profile, selection, choices = ALL, children }: Pr
   const isPeakThere = hasPeak(profile, selection.snapshots);
   const isShown = (choice: Choice) => choices.includes(choice);
   return (
-    <div class="controls-bar" role="group" aria-label="What is shown">
-      {isShown("measure") && (
-        <Select
-          label="Show"
-          value={selection.measure.name}
-          onChange={(value) => navigate({ measure: value })}
-          options={MEASURES.map(({ name, title, quantity }) => ({
-            value: name,
-            text: quantity === "peak" && !isPeakThere ? `${title} (not recorded)` : title,
-            isDisabled: quantity === "peak" && !isPeakThere,
-          }))}
-        />
-      )}
-      {isShown("snapshot") && snapshots.length > 1 && (
-        <Select
-          label="Snapshot"
-          value={selection.snapshots.length === 1 ? String(selection.snapshots[0]) : ""}
-          onChange={(value) => navigate({ snapshot: value || null })}
-          options={snapshots}
-        />
-      )}
-      {isShown("process") && processes.length > 1 && (
-        <Select
-          label="Process"
-          value={process ?? ""}
-          onChange={(value) => navigate({ process: value || null, snapshot: null })}
-          options={[{ value: "", text: "all" }, ...processes]}
-        />
-      )}
-      {isShown("heap") && heaps.length > 1 && (
-        <Select
-          label="Heap"
-          value={selection.heap === null ? "" : String(selection.heap)}
-          onChange={(value) => navigate({ heap: value || null })}
-          options={[{ value: "", text: "all that the totals contain" }, ...heaps]}
-        />
-      )}
-      <Filters profile={profile} selection={selection} />
-      {children}
-    </div>
+    <Folded words={wordsOf(profile, selection, choices, process)}>
+      <div class="controls-bar" role="group" aria-label="What is shown">
+        {isShown("measure") && (
+          <Select
+            label="Show"
+            value={selection.measure.name}
+            onChange={(value) => navigate({ measure: value })}
+            options={MEASURES.map(({ name, title, quantity }) => ({
+              value: name,
+              text: quantity === "peak" && !isPeakThere ? `${title} (not recorded)` : title,
+              isDisabled: quantity === "peak" && !isPeakThere,
+            }))}
+          />
+        )}
+        {isShown("snapshot") && snapshots.length > 1 && (
+          <Select
+            label="Snapshot"
+            value={selection.snapshots.length === 1 ? String(selection.snapshots[0]) : ""}
+            onChange={(value) => navigate({ snapshot: value || null })}
+            options={snapshots}
+          />
+        )}
+        {isShown("process") && processes.length > 1 && (
+          <Select
+            label="Process"
+            value={process ?? ""}
+            onChange={(value) => navigate({ process: value || null, snapshot: null })}
+            options={[{ value: "", text: "all" }, ...processes]}
+          />
+        )}
+        {isShown("heap") && heaps.length > 1 && (
+          <Select
+            label="Heap"
+            value={selection.heap === null ? "" : String(selection.heap)}
+            onChange={(value) => navigate({ heap: value || null })}
+            options={[{ value: "", text: "all that the totals contain" }, ...heaps]}
+          />
+        )}
+        <Filters profile={profile} selection={selection} />
+        {children}
+      </div>
+    </Folded>
   );
 }

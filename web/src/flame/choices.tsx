@@ -2,6 +2,7 @@
  * How the flame graph is drawn: direction, layout, colours, recursion, what it is compared with;
  * the search, and what can be saved.
  */
+import { Folded } from "../controls/folded.tsx";
 import { DownloadMenu, type Download } from "../controls/download_menu.tsx";
 import { SearchBox } from "../controls/search_box.tsx";
 import { Select } from "../controls/select.tsx";
@@ -70,46 +71,50 @@ export function Choices({ model, look, text, found, downloads, fieldRef }: Props
           onChange={(value) => navigate({ "flame.search": value || null }, "replace")}
         />
       </div>
-      <Select
-        label="Order"
-        value={look.direction}
-        onChange={(value) =>
-          navigate({ "flame.direction": value === "up" ? "up" : null, "flame.zoom": null })
-        }
-        options={[
-          { value: "down", text: "top-down" },
-          { value: "up", text: "bottom-up" },
-        ]}
-      />
-      <Select
-        label="Grows"
-        value={look.isFlame ? "flame" : "icicle"}
-        onChange={(value) => navigate({ "flame.layout": value === "flame" ? "flame" : null })}
-        options={[
-          { value: "icicle", text: "down" },
-          { value: "flame", text: "up" },
-        ]}
-      />
-      <Select
-        label="Colour"
-        value={look.colour}
-        onChange={(value) => navigate({ "flame.colour": value })}
-        options={colours.map((mode) => ({ value: mode, text: COLOUR_TITLES[mode] }))}
-      />
-      <BaseSelect model={model} />
-      <label class="flame-check">
-        <input
-          type="checkbox"
-          checked={look.isRecursionMerged}
-          onChange={(event) =>
-            navigate({
-              "flame.recursion": event.currentTarget.checked ? "merged" : null,
-              "flame.zoom": null,
-            })
-          }
-        />
-        Merge recursion
-      </label>
+      <Folded words="How it is drawn">
+        <div class="flame-choices">
+          <Select
+            label="Order"
+            value={look.direction}
+            onChange={(value) =>
+              navigate({ "flame.direction": value === "up" ? "up" : null, "flame.zoom": null })
+            }
+            options={[
+              { value: "down", text: "top-down" },
+              { value: "up", text: "bottom-up" },
+            ]}
+          />
+          <Select
+            label="Grows"
+            value={look.isFlame ? "flame" : "icicle"}
+            onChange={(value) => navigate({ "flame.layout": value === "flame" ? "flame" : null })}
+            options={[
+              { value: "icicle", text: "down" },
+              { value: "flame", text: "up" },
+            ]}
+          />
+          <Select
+            label="Colour"
+            value={look.colour}
+            onChange={(value) => navigate({ "flame.colour": value })}
+            options={colours.map((mode) => ({ value: mode, text: COLOUR_TITLES[mode] }))}
+          />
+          <BaseSelect model={model} />
+          <label class="flame-check">
+            <input
+              type="checkbox"
+              checked={look.isRecursionMerged}
+              onChange={(event) =>
+                navigate({
+                  "flame.recursion": event.currentTarget.checked ? "merged" : null,
+                  "flame.zoom": null,
+                })
+              }
+            />
+            Merge recursion
+          </label>
+        </div>
+      </Folded>
       <DownloadMenu downloads={downloads} />
     </div>
   );
