@@ -8,10 +8,12 @@ import { parseFilter } from "../src/data/select_filters.ts";
 import { filterStacks } from "../src/data/select_stacks.ts";
 import { loadSelected, selectionOf } from "../src/data/selection.ts";
 import { foldedOf } from "../src/graph/export.ts";
-import { infoOf, stackText } from "../src/graph/info.ts";
+import { dividedAt } from "../src/graph/flame_graph.tsx";
+import { hintOf, infoOf, stackText } from "../src/graph/info.ts";
 import { cutToFit, fitting, formsOf } from "../src/graph/labels.ts";
 import { boxAt, boxOfNode, layOut, type Box, type Layout } from "../src/graph/layout.ts";
 import { addressOf, GraphModel } from "../src/graph/model.ts";
+import { ROW_PX } from "../src/graph/paint.ts";
 import { search } from "../src/graph/search.ts";
 import { moved, nearest } from "../src/graph/walk_keys.ts";
 import { parseAddress } from "../src/state.ts";
@@ -278,4 +280,33 @@ it("saves stacks as folded text, the same in both orders", async () => {
   const pivot = new GraphModel({ ...down.spec, filters });
   expect(sorted(foldedOf(pivot, null))).toEqual(["load 100", "load;parse 600"]);
   expect(foldedOf(pivot, pivot.tree.callers[0])).toBe("main;load 700\n");
+});
+
+it("begins where the memory is divided, if that is out of sight", () => {
+  const chain = Array.from({ length: 30 }, (_, i) => `f${i}`).join(" ");
+  const { tree } = grown([
+    [`${chain} a`, 60],
+    [`${chain} b`, 40],
+  ]);
+  const layout = layOut(tree, null, 500);
+  /* Row 31 is divided; a third of what is seen, six rows, stands above it. */
+  expect(dividedAt(layout, 380)).toBe((31 - 6) * ROW_PX);
+  expect(dividedAt(layout, 2000)).toBe(0);
+  const { tree: flat } = grown(STACKS);
+  expect(dividedAt(layOut(flat, null, 500), 380)).toBe(0);
+  const { tree: one } = grown([["main load", 5]]);
+  expect(dividedAt(layOut(one, null, 500), 380)).toBe(0);
+});
+
+it("says what the picture means", async () => {
+  const profile = madeTwice([["main a", 1]], [["main a b", 5]]);
+  const alone = await modelOf(profile);
+  const compared = await modelOf(profile, "", 0);
+  const up = new GraphModel({ ...alone.spec, direction: "up" });
+  expect(hintOf(alone, false)).toBe(
+    "A box is a function. The wider it is, the more it and the functions below it allocated.",
+  );
+  expect(hintOf(alone, true)).toMatch(/functions above it allocated\.$/);
+  expect(hintOf(compared, false)).toMatch(/before or after, whichever is larger\.$/);
+  expect(hintOf(up, false)).toMatch(/^The functions of the first row allocated; below each stand/);
 });

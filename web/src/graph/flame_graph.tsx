@@ -9,15 +9,16 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { usePrinting } from "../controls/use_printing.ts";
 import type { TreeNode } from "../data/call_tree.ts";
+import { plural } from "../format.ts";
 import { colouringOf, type ColourMode } from "./colours.ts";
 import { copyStack, Details } from "./details.tsx";
 import { FrameList } from "./frame_list.tsx";
 import "./graph.css";
-import { infoOf, type Info } from "./info.ts";
+import { hintOf, infoOf, type Info } from "./info.ts";
 import { layOut, type Box, type Layout } from "./layout.ts";
 import { Legend } from "./legend.tsx";
 import type { GraphModel } from "./model.ts";
-import { heightOf, topOf, type Picture } from "./paint.ts";
+import { heightOf, ROW_PX, topOf, type Picture } from "./paint.ts";
 import { Path } from "./path.tsx";
 import { makePicture } from "./picture.ts";
 import { Printed } from "./printed.tsx";
@@ -105,14 +106,37 @@ function makeActions(props: FlameGraphProps, boxes: Boxes, say: (text: string) =
   };
 }
 
-/* Scrolls to where the graph begins: its first row, its last row, or the pivot in the middle. */
+/* A row in which no box has this share of the whole divides the memory. */
+const NEARLY_ALL = 0.9;
+
+/*
+ * How far to scroll a graph that begins with many functions that hold nearly everything, such as
+ * main and what it calls: to the first row that divides the memory, with some rows above it. 0: the
+ * row is in the upper half of what is seen anyway.
+ */
+export function dividedAt(layout: Layout, seenPx: number): number {
+  let row = layout.firstRow;
+  const isDivided = (boxes: readonly Box[]) =>
+    boxes.every((box) => box.isOuter || box.width < NEARLY_ALL * layout.width);
+  while (row < layout.lastRow && !isDivided(layout.rows.get(row) ?? [])) row++;
+  const top = topOf(layout, false, row);
+  return top <= seenPx / 2 ? 0 : top - Math.floor(seenPx / 3 / ROW_PX) * ROW_PX;
+}
+
+/*
+ * Scrolls to where the graph begins: its first row or the first one that divides the memory, its
+ * last row, or the pivot in the middle.
+ */
 function showRoots({ scroller }: Screen, layout: Layout, isFlame: boolean): void {
   const { current } = scroller;
   if (!current) return;
   const isBoth = layout.firstRow < 0;
   const middle = topOf(layout, isFlame, 0) - current.clientHeight / 2;
-  current.scrollTop = isBoth ? middle : isFlame ? current.scrollHeight : 0;
+  const start = isFlame ? current.scrollHeight : dividedAt(layout, current.clientHeight);
+  current.scrollTop = isBoth ? middle : start;
 }
+
+const rowsAbove = ({ scroller }: Screen) => Math.floor((scroller.current?.scrollTop ?? 0) / ROW_PX);
 
 /* The picture with its focus, drawn on the canvas. */
 function usePicture(props: FlameGraphProps, screen: Screen, width: number, hasFocus: boolean) {
@@ -139,6 +163,8 @@ export function FlameGraph(props: FlameGraphProps) {
   const isPrinting = usePrinting();
   const [hasFocus, setHasFocus] = useState(false);
   const [message, say] = useState("");
+  const [above, setAbove] = useState(0);
+  const showTop = () => screen.scroller.current?.scrollTo(0, 0);
   const width = useSize(screen.scroller);
   const { layout, colouring, boxes, draw } = usePicture(props, screen, width, hasFocus);
   const infoFor = (box: Box | null) => box && infoOf(model, box, zoomed, title);
@@ -150,7 +176,15 @@ export function FlameGraph(props: FlameGraphProps) {
   useEffect(() => showRoots(screen, layout, isFlame), [isFlame, model, width > 0]);
   return (
     <div class="graph">
-      <Path model={model} zoomed={zoomed} title={title} onZoom={onZoom} />
+      <div class="graph-head">
+        <Path model={model} zoomed={zoomed} title={title} onZoom={onZoom} />
+        {!zoomed && <p class="muted">{hintOf(model, isFlame)}</p>}
+        {above > 0 && (
+          <button type="button" class="not-printed" onClick={showTop}>
+            ↑ {plural(above, "more row")}
+          </button>
+        )}
+      </div>
       {isPrinting && <Printed {...props} colouring={colouring} />}
       <div class={isPrinting ? "graph-frame not-printed" : "graph-frame"}>
         <div
@@ -160,7 +194,10 @@ export function FlameGraph(props: FlameGraphProps) {
           role="application"
           aria-roledescription="flame graph"
           aria-label={HELP}
-          onScroll={draw}
+          onScroll={() => {
+            draw();
+            setAbove(rowsAbove(screen));
+          }}
           onFocus={() => setHasFocus(true)}
           onBlur={() => setHasFocus(false)}
           {...makeActions(props, boxes, say)}

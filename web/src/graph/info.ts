@@ -163,3 +163,22 @@ export function stackText(model: GraphModel, node: TreeNode, isDetailed: boolean
   });
   return `${(isUp ? lines.reverse() : lines).join("\n")}\n`;
 }
+
+/* What the picture means, for a reader who has not seen such a graph before. */
+export function hintOf({ tree, isComparison }: GraphModel, isFlame: boolean): string {
+  const beyond = isFlame ? "above" : "below";
+  if (tree.stacks.hasPivot) {
+    return "A box is a function. The wider it is, the more was allocated through it.";
+  }
+  if (tree.direction === "up") {
+    return (
+      `The functions of the ${isFlame ? "lowest" : "first"} row allocated; ${beyond} each stand ` +
+      "its callers. The wider a box, the more was allocated through it."
+    );
+  }
+  const side = isComparison ? ", before or after, whichever is larger" : "";
+  return (
+    "A box is a function. The wider it is, the more it and the functions " +
+    `${beyond} it allocated${side}.`
+  );
+}
