@@ -12,6 +12,8 @@ after(stopBrowser);
 
 async function opened(fragment = "", options = {}) {
   const it = await openPage({ fragment: `#view=diff${fragment}`, ...options });
+  /* The rows are there a moment after the grid, which finds out how many are seen. */
+  await it.page.waitForSelector(".diff-function, .graph-canvas");
   const params = () =>
     it.page.evaluate(() => Object.fromEntries(new URLSearchParams(location.hash.slice(1))));
   return { page: it.page, it, params, problems: it.problems, close: () => it.close() };
@@ -82,13 +84,16 @@ test("verdicts, search and order narrow the table", async () => {
   const { page, params, close } = await opened();
   const all = (await rows(page)).length;
   await page.click("button:has-text('Grew')");
-  const others = (await rows(page)).length;
-  assert.ok(others < all, `${others} of ${all}`);
+  await page.waitForFunction(
+    (most) => document.querySelectorAll(".diff-function").length < most,
+    all,
+  );
   assert.equal((await params())["diff.show"], "shrank,noise");
   await page.click("button:has-text('Grew')");
   await page.fill("input[aria-label='Search functions']", "dict");
   await page.waitForFunction(() => document.querySelectorAll(".diff-function").length === 1);
   await page.fill("input[aria-label='Search functions']", "");
+  await page.waitForFunction(() => document.querySelectorAll(".diff-function").length > 2);
   await page.click("[role=columnheader] button:has-text('Function')");
   assert.equal((await params())["diff.sort"], "name");
   const list = await names(page);

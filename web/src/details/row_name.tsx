@@ -2,7 +2,7 @@
  * The name of a row of the tree, indented to its level, with buttons that break it down.
  */
 import { NameText } from "../controls/name_text.tsx";
-import { functionName, moduleName, partName, shortName } from "../data/names.ts";
+import { functionName, isOfProgram, moduleName, partName, shortName } from "../data/names.ts";
 import type { Profile } from "../data/profile.ts";
 import { plural } from "../format.ts";
 import type { Dimension } from "./divide.ts";
@@ -25,9 +25,11 @@ function Words({ profile, row }: { profile: Profile; row: TreeRow }) {
       return (
         <>
           <NameText text={shortName(profile, index)} whole={functionName(profile, index)} />{" "}
-          <span class="muted details-module">
-            <NameText text={moduleName(profile, index)} most={60} />
-          </span>
+          {!isOfProgram(profile, index) && (
+            <span class="muted details-module">
+              <NameText text={moduleName(profile, index)} most={60} />
+            </span>
+          )}
         </>
       );
     case "t":
@@ -42,7 +44,7 @@ function Words({ profile, row }: { profile: Profile; row: TreeRow }) {
         </span>
       );
     default:
-      return <b>All that is selected</b>;
+      return <b>All of it</b>;
   }
 }
 

@@ -5,7 +5,7 @@ import { useState } from "preact/hooks";
 
 import { ReportStack } from "../controls/report_stack.tsx";
 import type { Profile } from "../data/profile.ts";
-import type { LeakStack } from "../data/report_parts.ts";
+import type { LeakStack, LeakVerdict } from "../data/report_parts.ts";
 import { bytes, count, duration, margin, plural } from "../format.ts";
 
 const SHOWN_FIRST = 20;
@@ -33,13 +33,30 @@ function Ages({ eighths, spanSeconds }: { eighths: readonly number[]; spanSecond
   );
 }
 
+interface Columns {
+  hasGrowth: boolean;
+  hasConfidence: boolean;
+}
+
+/*
+ * What the verdict leaves to say: a stack that stopped growing has no growth that goes on, and that
+ * it leaks is not in question, as little as of one whose old blocks are freed.
+ */
+function columnsOf(verdict: LeakVerdict): Columns {
+  return {
+    hasGrowth: verdict !== "stopped",
+    hasConfidence: verdict === "leaks" || verdict === "unsure",
+  };
+}
+
 interface RowProps {
   profile: Profile;
+  columns: Columns;
   stack: LeakStack;
   spanSeconds: number;
 }
 
-function LeakRow({ profile, stack, spanSeconds }: RowProps) {
+function LeakRow({ profile, columns, stack, spanSeconds }: RowProps) {
   const growth = stack.growth_bytes_per_hour;
   const around = margin(
     growth,
@@ -52,16 +69,24 @@ function LeakRow({ profile, stack, spanSeconds }: RowProps) {
       <td class="leaks-stack">
         <ReportStack profile={profile} frames={stack.frames} />
       </td>
-      <td class="number">
-        {bytes(growth)}/h<small>{around && `${around}/h`}</small>
-      </td>
-      <td class="number">{confidenceText(stack.confidence)}</td>
-      <td class="number">
+      {columns.hasGrowth && (
+        <td class="number" data-title="Growth">
+          {bytes(growth)}/h<small>{around && `${around}/h`}</small>
+        </td>
+      )}
+      {columns.hasConfidence && (
+        <td class="number" data-title="Sure">
+          {confidenceText(stack.confidence)}
+        </td>
+      )}
+      <td class="number" data-title="Live">
         {bytes(stack.live.bytes)}
         <small>{plural(stack.live.count, "object")}</small>
       </td>
-      <td class="number">{stack.oldest_seconds > 0 ? duration(stack.oldest_seconds) : "-"}</td>
-      <td>
+      <td class="number" data-title="Oldest">
+        {stack.oldest_seconds > 0 ? duration(stack.oldest_seconds) : "-"}
+      </td>
+      <td data-title="Allocated when">
         <Ages eighths={stack.live_bytes_by_eighth} spanSeconds={spanSeconds} />
       </td>
     </tr>
@@ -71,10 +96,12 @@ function LeakRow({ profile, stack, spanSeconds }: RowProps) {
 interface Props {
   profile: Profile;
   stacks: readonly LeakStack[];
+  verdict: LeakVerdict;
   spanSeconds: number;
 }
 
-export function LeakList({ profile, stacks, spanSeconds }: Props) {
+export function LeakList({ profile, stacks, verdict, spanSeconds }: Props) {
+  const columns = columnsOf(verdict);
   const [isAll, setAll] = useState(false);
   const shown = isAll ? stacks : stacks.slice(0, SHOWN_FIRST);
   return (
@@ -84,8 +111,8 @@ export function LeakList({ profile, stacks, spanSeconds }: Props) {
           <thead>
             <tr>
               <th>Stack</th>
-              <th class="number">Growth</th>
-              <th class="number">Sure</th>
+              {columns.hasGrowth && <th class="number">Growth</th>}
+              {columns.hasConfidence && <th class="number">Sure</th>}
               <th class="number">Live</th>
               <th class="number">Oldest</th>
               <th>Allocated when</th>
@@ -93,7 +120,13 @@ export function LeakList({ profile, stacks, spanSeconds }: Props) {
           </thead>
           <tbody>
             {shown.map((stack, i) => (
-              <LeakRow key={i} profile={profile} stack={stack} spanSeconds={spanSeconds} />
+              <LeakRow
+                key={i}
+                profile={profile}
+                columns={columns}
+                stack={stack}
+                spanSeconds={spanSeconds}
+              />
             ))}
           </tbody>
         </table>

@@ -32,7 +32,11 @@ const VERDICTS: readonly { verdict: LeakVerdict; title: string; words: string }[
     title: "Replaced",
     words: "old blocks are freed as new ones come, as caches and queues do",
   },
-  { verdict: "stopped", title: "Not growing", words: "these do not grow, or no longer" },
+  {
+    verdict: "stopped",
+    title: "Not growing",
+    words: "blocks that are kept, of stacks that had stopped growing before the end",
+  },
 ];
 
 /* One sentence: how many stacks leak, and how fast. */
@@ -41,7 +45,7 @@ function answer(leaks: LeaksReport): string {
   if (leaks.is_too_short) {
     return `The recording of ${duration(leaks.span_seconds)} is too short to tell what leaks.`;
   }
-  if (found.length === 0) return "No stack leaks for sure.";
+  if (found.length === 0) return "No leak is certain.";
   const growth = found.reduce((sum, stack) => sum + stack.growth_bytes_per_hour, 0);
   const live = found.reduce((sum, stack) => sum + stack.live.bytes, 0);
   const [verb, they] = found.length === 1 ? ["leaks", "It holds"] : ["leak", "They hold"];
@@ -77,7 +81,7 @@ function LeaksOfFile({ profile, file }: { profile: ViewProps["profile"]; file: n
   return (
     <div class="leaks-view">
       <section class="leaks-card leaks-answer">
-        <h2>Who does not die?</h2>
+        <h2>What is not freed?</h2>
         <p class="leaks-words">{answer(leaks)}</p>
         <p class="muted">{comparison(leaks)}</p>
       </section>
@@ -97,7 +101,12 @@ function LeaksOfFile({ profile, file }: { profile: ViewProps["profile"]; file: n
           </div>
           <h2>{current.title}</h2>
           <p class="muted">{current.words}</p>
-          <LeakList profile={profile} stacks={current.stacks} spanSeconds={leaks.span_seconds} />
+          <LeakList
+            profile={profile}
+            stacks={current.stacks}
+            verdict={current.verdict}
+            spanSeconds={leaks.span_seconds}
+          />
         </section>
       )}
       <LifetimeCard profile={profile} lifetimes={lifetimes ?? null} />
