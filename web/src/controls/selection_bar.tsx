@@ -23,6 +23,8 @@ interface Props {
   profile: Profile;
   selection: Selection;
   choices?: readonly Choice[];
+  /* What is chosen, where the view knows it better. */
+  words?: string;
   /* More controls, of the view itself. */
   children?: ComponentChildren;
 }
@@ -89,7 +91,7 @@ function wordsOf(
   return words.length > 0 ? words.join(" · ") : "What is shown";
 }
 
-export function SelectionBar({ profile, selection, choices = ALL, children }: Props) {
+export function SelectionBar({ profile, selection, choices = ALL, words, children }: Props) {
   const address = useAddress();
   const process = address.get("process");
   const snapshots = snapshotOptions(profile, process === null ? null : Number(process));
@@ -100,7 +102,7 @@ export function SelectionBar({ profile, selection, choices = ALL, children }: Pr
   const isPeakThere = hasPeak(profile, selection.snapshots);
   const isShown = (choice: Choice) => choices.includes(choice);
   return (
-    <Folded words={wordsOf(profile, selection, choices, process)}>
+    <Folded words={words ?? wordsOf(profile, selection, choices, process)}>
       <div class="controls-bar" role="group" aria-label="What is shown">
         {isShown("measure") && (
           <Select

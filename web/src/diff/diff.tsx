@@ -136,11 +136,13 @@ export function Diff({ profile, selection: shared, views }: ViewProps) {
     () => before.value && after.value && { before: before.value, after: after.value },
     [before.value, after.value],
   );
+  const [early, late] = [sideTitle(profile, sides.before), sideTitle(profile, sides.after)];
+  const words = `${measure.title} · ${early} → ${late}`;
   const isReading = !loaded || before.isPending || after.isPending;
   const hindrance = loaded ? obstacle([...loaded.before, ...loaded.after], selection, measure) : "";
   return (
     <>
-      <SelectionBar profile={profile} selection={selection} choices={["heap"]}>
+      <SelectionBar profile={profile} selection={selection} choices={["heap"]} words={words}>
         <SideChoice profile={profile} sides={sides} measure={measure} />
       </SelectionBar>
       <FilterBar />

@@ -67,7 +67,7 @@ export function SummaryCard({ whole, functions, measure, hasMargins, titles }: P
       <p class="change-words">
         <bdi>{whatChanged(whole, functions, measure, hasMargins)}</bdi>
       </p>
-      <dl class="change-figures">
+      <dl class="change-figures diff-figures">
         {sides.map((value, i) => (
           <div key={i}>
             <dt>

@@ -107,7 +107,7 @@ export function LeakList({ profile, stacks, verdict, spanSeconds }: Props) {
   return (
     <>
       <div class="leaks-scroll" tabIndex={0} role="region" aria-label="Stacks">
-        <table class="leaks-table">
+        <table class="leaks-table controls-cards">
           <thead>
             <tr>
               <th>Stack</th>

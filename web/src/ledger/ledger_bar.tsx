@@ -76,7 +76,7 @@ function Bar({ items, whole, onOpen }: ItemProps) {
           {item.bytes >= whole * 0.07 && (
             <>
               <span class="ledger-bar-name">{cut(item.name, 80)}</span>
-              <span>{bytes(item.bytes)}</span>
+              <span class="ledger-bar-name">{bytes(item.bytes)}</span>
             </>
           )}
         </div>
@@ -92,25 +92,25 @@ function BlocksOf({ line }: { line: LedgerLine }) {
   return <small class="muted">of it in recorded live blocks: {bytes(blocks)}</small>;
 }
 
+const TERMS =
+  "PSS: shared pages are divided among the processes that share them. Size: addresses, resident " +
+  "or not. Number: of blocks, mappings or threads.";
+
 function Items({ items, whole, onOpen }: ItemProps) {
   const sum = (lines: readonly LedgerLine[], key: "pss_bytes" | "swap_bytes" | "size_bytes") =>
     bytes(lines.reduce((total, line) => total + line[key], 0));
   return (
     <div class="ledger-scroll" tabIndex={0} role="region" aria-label="Lines">
-      <table class="ledger-table">
+      <table class="ledger-table controls-cards">
         <thead>
           <tr>
             <th>What</th>
             <th class="number">Resident</th>
             <th class="number">Share</th>
-            <th class="number" title="Shared pages are divided among the processes">
-              PSS
-            </th>
+            <th class="number">PSS</th>
             <th class="number">Swapped</th>
             <th class="number">Size</th>
-            <th class="number" title="Blocks, mappings, threads: what the line consists of">
-              Number
-            </th>
+            <th class="number">Number</th>
           </tr>
         </thead>
         <tbody>
@@ -133,20 +133,29 @@ function Items({ items, whole, onOpen }: ItemProps) {
                 )}
                 {item.lines.length === 1 && <BlocksOf line={item.lines[0]} />}
               </td>
-              <td class="number">
+              <td class="number" data-title="Resident">
                 {bytes(item.lines.reduce((total, line) => total + line.rss_bytes, 0))}
               </td>
-              <td class="number">{share(item.bytes, whole)}</td>
-              <td class="number">{sum(item.lines, "pss_bytes")}</td>
-              <td class="number">{sum(item.lines, "swap_bytes")}</td>
-              <td class="number">{sum(item.lines, "size_bytes")}</td>
-              <td class="number">
+              <td class="number" data-title="Share">
+                {share(item.bytes, whole)}
+              </td>
+              <td class="number" data-title="PSS">
+                {sum(item.lines, "pss_bytes")}
+              </td>
+              <td class="number" data-title="Swapped">
+                {sum(item.lines, "swap_bytes")}
+              </td>
+              <td class="number" data-title="Size">
+                {sum(item.lines, "size_bytes")}
+              </td>
+              <td class="number" data-title="Number">
                 {item.lines.length === 1 ? count(item.lines[0].count) : count(item.lines.length)}
               </td>
             </tr>
           ))}
         </tbody>
       </table>
+      <p class="muted ledger-terms">{TERMS}</p>
     </div>
   );
 }
