@@ -18,6 +18,7 @@ import type {
   Report,
   Snapshot,
 } from "./documents.ts";
+import { LARGE_TREE, placedParents, placedValues, preorderPlaces } from "./preorder.ts";
 import { decodeRows, type RowLimits, type Rows } from "./rows.ts";
 import { readRows } from "./rows_reader.ts";
 import type { DataSource } from "./source.ts";
@@ -81,6 +82,8 @@ export interface Tree {
   /* ROOT: outermost */
   parent: Int32Array;
   frame: Int32Array;
+  /* For each node of the file, its number here; null: it has the same. */
+  places: Int32Array | null;
 }
 
 export interface Track extends Omit<RawTrack, "time_ms" | "value" | "count"> {
@@ -126,7 +129,15 @@ function decodeTree(raw: RawTable, frameCount: number): Tree {
     if (up < 0 || up > i) throw new FormatError(`node ${i} has no parent`);
     parent[i] = up === 0 ? ROOT : i - up;
   }
-  return { count, parent, frame: indices(raw["frame"], count, frameCount, "tree.frame") };
+  const frame = indices(raw["frame"], count, frameCount, "tree.frame");
+  const places = count < LARGE_TREE ? null : preorderPlaces(parent);
+  if (!places) return { count, parent, frame, places };
+  return {
+    count,
+    parent: placedParents(parent, places),
+    frame: placedValues(frame, places),
+    places,
+  };
 }
 
 function decodeTrack(raw: RawTrack): Track {
@@ -221,13 +232,19 @@ function checkObjects(raw: RawProfile): void {
 /* A copy of what a worker needs to know of the profile. */
 function limitsOf({ tree, heaps, threads, types, scopes, ages }: Profile): RowLimits {
   return {
-    tree: { count: tree.count },
+    tree: { count: tree.count, places: tree.places },
     heaps: { length: heaps.length },
     threads: { count: threads.count },
     types: { count: types.count },
     scopes: { count: scopes.count },
     ages: { length: ages.length },
   };
+}
+
+async function rowsOf(profile: Profile, source: DataSource, name: string): Promise<Rows> {
+  if (!source.bytes) return decodeRows(await source.load(name), profile);
+  const { bytes, isGzip } = await source.bytes(name);
+  return readRows({ bytes, isGzip, limits: limitsOf(profile) });
 }
 
 export function decodeProfile(raw: RawProfile, source: DataSource): Profile {
@@ -253,9 +270,7 @@ export function decodeProfile(raw: RawProfile, source: DataSource): Profile {
     rows: makeLoader(ROWS_KEPT, async (index) => {
       const name = raw.snapshots[index].rows;
       if (name === null) return null;
-      if (!source.bytes) return decodeRows(await source.load(name), profile);
-      const { bytes, isGzip } = await source.bytes(name);
-      return readRows({ bytes, isGzip, limits: limitsOf(profile) });
+      return rowsOf(profile, source, name);
     }),
     report: makeLoader(Infinity, async (file) => source.load<Report>(raw.files[file].report)),
     ledger: makeLoader(Infinity, async (index) => {

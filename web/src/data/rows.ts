@@ -17,6 +17,8 @@ import {
   partOf,
   sum,
 } from "./columns.ts";
+import { pickRows } from "./pick_rows.ts";
+import { sortedBy } from "./sort.ts";
 import type { Quantity, RawAmounts, RawColumn, RawParts, RawRows } from "./documents.ts";
 
 /* Each is added up over rows. The sampled part of a figure is its value less the exact part. */
@@ -45,6 +47,7 @@ export interface Parts {
 
 export interface Rows {
   count: number;
+  /* ascending */
   node: Int32Array;
   heap: Int32Array;
   headline: Int32Array;
@@ -62,7 +65,8 @@ export interface Rows {
 
 /* How many of each there are that rows refer to: what of the profile rows need. */
 export interface RowLimits {
-  tree: { count: number };
+  /* For each node of the file its number in the tree; null: the same. */
+  tree: { count: number; places: Int32Array | null };
   heaps: { length: number };
   threads: { count: number };
   types: { count: number };
@@ -143,6 +147,14 @@ function decodeParts(
   };
 }
 
+/* The rows of nodes whose places have changed, in the order of those. */
+function placedRows(rows: Rows, places: Int32Array): Rows {
+  const { node, count } = rows;
+  const placed = new Float64Array(count);
+  for (let row = 0; row < count; row++) placed[row] = node[row] = places[node[row]];
+  return pickRows(rows, sortedBy(count, placed, false));
+}
+
 export function decodeRows(raw: RawRows, profile: RowLimits): Rows {
   const count = raw.count;
   const node = addUp(integers(raw.node, count, "rows.node"));
@@ -156,7 +168,7 @@ export function decodeRows(raw: RawRows, profile: RowLimits): Rows {
   const peak = amounts("peak", live);
   const parts = (quantity: Quantity, whole: Amounts | null) =>
     whole && decodeParts(raw.parts[quantity], { count, whole }, profile, `parts.${quantity}`);
-  return {
+  const rows = {
     count,
     node,
     heap: indices(raw.heap, count, profile.heaps.length, "rows.heap"),
@@ -173,4 +185,5 @@ export function decodeRows(raw: RawRows, profile: RowLimits): Rows {
       peak: parts("peak", peak),
     },
   };
+  return profile.tree.places ? placedRows(rows, profile.tree.places) : rows;
 }

@@ -4,10 +4,11 @@
  *
  * Ensures   equal values keep the order of the keys, so that a table looks the same twice.
  */
+import { pickIntegers } from "../data/columns.ts";
 import { functionName, functionOfNode } from "../data/names.ts";
 import type { Profile } from "../data/profile.ts";
 import { idOfKey, rowName, type Kind } from "./kinds.ts";
-import { sortedBy } from "./sort.ts";
+import { sortedBy } from "../data/sort.ts";
 import { valuesAt, type ColumnSums } from "./sums.ts";
 
 export interface Order {
@@ -110,8 +111,8 @@ export function sortedKeys(
   /* null: the column has no values, and the order stays */
   column: Pick<ColumnSums, "keys" | "values"> | null,
 ): Int32Array {
-  if (order.column === "name") {
-    return sortedBy(keys, nameRanks(profile, kind, keys), order.isDescending);
-  }
-  return column ? sortedBy(keys, valuesAt(column, keys), order.isDescending) : keys;
+  const isByName = order.column === "name";
+  if (!isByName && !column) return keys;
+  const by = column && !isByName ? valuesAt(column, keys) : nameRanks(profile, kind, keys);
+  return pickIntegers(keys, sortedBy(keys.length, by, order.isDescending));
 }

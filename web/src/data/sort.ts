@@ -9,10 +9,16 @@ const DIGITS = 65536;
 /* Fewer numbers than this are sorted sooner by comparing them. */
 const FEW = 20_000;
 
+/* -0 and 0 are equal. */
+function withoutNegativeZeros(values: Float64Array): Float64Array<ArrayBuffer> {
+  const copy = new Float64Array(values.length);
+  for (let i = 0; i < values.length; i++) copy[i] = values[i] + 0;
+  return copy;
+}
+
 /* The bits of the values (the lowest 16 first, as processors of browsers have them), such that their order as integers is the order of the values. */
 function orderedBits(values: Float64Array, isDescending: boolean): Uint16Array {
-  /* -0 and 0 are equal. */
-  const bits = new Uint32Array(values.map((value) => value + 0).buffer);
+  const bits = new Uint32Array(withoutNegativeZeros(values).buffer);
   for (let i = 0; i < bits.length; i += 2) {
     const isBelow = bits[i + 1] >>> 31 === 1;
     const isTurned = isBelow !== isDescending;
@@ -30,20 +36,16 @@ function countsOf(bits: Uint16Array, place: number): Uint32Array | null {
   return counts[bits[place]] === bits.length / 4 ? null : counts;
 }
 
-export function sortedBy(
-  numbers: Int32Array,
-  values: Float64Array,
-  isDescending: boolean,
-): Int32Array {
-  const { length } = numbers;
-  let from = new Uint32Array(length);
+/* The numbers from 0 to `length`, in the order of their values. */
+export function sortedBy(length: number, values: Float64Array, isDescending: boolean): Int32Array {
+  let from = new Int32Array(length);
   for (let i = 0; i < length; i++) from[i] = i;
   if (length < FEW) {
     const sign = isDescending ? -1 : 1;
     from.sort((a, b) => sign * (values[a] - values[b]) || a - b);
   } else {
     const bits = orderedBits(values, isDescending);
-    let to = new Uint32Array(length);
+    let to = new Int32Array(length);
     for (let place = 0; place < 4; place++) {
       const counts = countsOf(bits, place);
       if (!counts) continue;
@@ -57,7 +59,5 @@ export function sortedBy(
       [from, to] = [to, from];
     }
   }
-  const sorted = new Int32Array(length);
-  for (let i = 0; i < length; i++) sorted[i] = numbers[from[i]];
-  return sorted;
+  return from;
 }
