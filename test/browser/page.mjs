@@ -111,8 +111,14 @@ export async function newPage({ size = DESKTOP, theme = "light" } = {}) {
   return context.newPage();
 }
 
-export async function openPage({ size = DESKTOP, theme = "light", fragment = "", file } = {}) {
-  const context = await browser.newContext({ viewport: size, colorScheme: theme });
+export async function openPage({
+  size = DESKTOP,
+  theme = "light",
+  fragment = "",
+  file,
+  hasTouch = false,
+} = {}) {
+  const context = await browser.newContext({ viewport: size, colorScheme: theme, hasTouch });
   const page = await context.newPage();
   page.setDefaultTimeout(15000);
   const url = pathToFileURL(file ?? process.env.HEAPSCOPE_PAGE).href;

@@ -120,6 +120,44 @@ test("dragging enlarges a part, a double click and Back show all", async () => {
   await close();
 });
 
+test("a finger chooses a range, and a tap shows values", async () => {
+  const { page, params, close, problems } = await opened("", { hasTouch: true });
+  const box = await plotBox(page);
+  const cdp = await page.context().newCDPSession(page);
+  const touch = async (type, share) => {
+    const { x, y, width } = await plotBox(page);
+    const touchPoints = type === "touchEnd" ? [] : [{ x: x + share * width, y: y + 50 }];
+    await cdp.send("Input.dispatchTouchEvent", { type, touchPoints });
+  };
+  await touch("touchStart", 0.25);
+  for (const share of [0.3, 0.4, 0.5]) await touch("touchMove", share);
+  const select = page.locator(".timeline-chart .u-select").first();
+  assert.ok(Math.abs((await select.boundingBox()).width / box.width - 0.25) < 0.01, "it is drawn");
+  await touch("touchEnd");
+  await page.waitForFunction(() => location.hash.includes("timeline.range"));
+  const [from, to] = (await params())["timeline.range"].split("-").map(Number);
+  assert.ok(Math.abs(from - (0.25 * 12546 - 123)) < 60 && Math.abs(to - from - 3136) < 60);
+  await page.click("text=Whole time");
+  await touch("touchStart", (4050 + 123) / 12546);
+  await touch("touchEnd");
+  await page.waitForFunction(() =>
+    /77\.\d MiB/.test(document.querySelector(".timeline-legend").textContent),
+  );
+  assert.equal((await params())["timeline.range"], undefined, "a tap chooses no range");
+  assert.deepEqual(problems, []);
+  await close();
+});
+
+test("with Shift, the keyboard chooses a range", async () => {
+  const { page, params, close } = await opened();
+  await page.focus(".timeline-charts");
+  await page.keyboard.press("Shift+ArrowLeft");
+  await page.keyboard.press("Shift+ArrowUp");
+  const [from, to] = (await params())["timeline.range"].split("-").map(Number);
+  assert.ok(Math.abs(from - (0.09 * 12546 - 123)) < 2 && Math.abs(to - (0.9 * 12546 - 123)) < 2);
+  await close();
+});
+
 test("the keyboard zooms and moves", async () => {
   const { page, params, close } = await opened();
   const range = async () => ((await params())["timeline.range"] ?? "").split("-").map(Number);

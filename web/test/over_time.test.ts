@@ -1,9 +1,10 @@
-/* overview/steps.ts: values that hold, their sum, and their highest in parts of the time. */
+/* data/steps.ts, overview/drawn_steps.ts: values that hold, their sum, and their highest in parts of the time. */
 import { describe, expect, it } from "vitest";
 
 import type { RawProfile } from "../src/data/documents.ts";
 import { decodeProfile } from "../src/data/profile.ts";
-import { highestOf, overTime, sumOfSteps } from "../src/overview/steps.ts";
+import { sumOfSteps } from "../src/data/steps.ts";
+import { highestOf, overTime } from "../src/overview/drawn_steps.ts";
 import { sampleProfile, sampleSource } from "./sample.ts";
 
 describe("a sum of steps", () => {

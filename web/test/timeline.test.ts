@@ -6,7 +6,7 @@ import { decodeProfile } from "../src/data/profile.ts";
 import { selectionOf } from "../src/data/selection.ts";
 import { parseAddress } from "../src/state.ts";
 import { timeTick } from "../src/timeline/axis.ts";
-import { countersOf, defaultCounters } from "../src/timeline/counters.ts";
+import { addedCounters, countersOf, defaultCounters } from "../src/timeline/counters.ts";
 import { aligned, heapCurves, processCurves, stacked, valueAt } from "../src/timeline/curves.ts";
 import { markTime, marksOf } from "../src/timeline/marks.ts";
 import { hasTimes, pictureOf } from "../src/timeline/what_is_shown.ts";
@@ -145,8 +145,57 @@ describe("counters", () => {
   });
 });
 
+describe("counters of all processes", () => {
+  const profile = profileOf((raw) => {
+    const base = raw.processes[0];
+    raw.processes.push({ ...base, pid: 43, start_ms: 500, end_ms: 1500 });
+    const of = (process: number, name: string, time_ms: number[], value: number[]) => ({
+      ...{ file: 0, process, pid: 42 + process, name, unit: "bytes" as const },
+      ...{ count: time_ms.length, time_ms, value },
+    });
+    raw.tracks = [
+      of(0, "mem.rss", [0, 1000], [100, 50]),
+      of(1, "mem.rss", [600, 400], [10, 10]),
+      of(0, "mem.rss.watermark", [0], [100]),
+      { ...of(0, "runtime.user_ns", [0, 1000], [0, 1e9]), unit: "ns" as const },
+      { ...of(1, "runtime.user_ns", [600, 400], [0, 1e8]), unit: "ns" as const },
+      { ...of(0, "psi.mem.some", [0, 1000], [0, 5e8]), process: null, pid: null, unit: "ns" },
+    ];
+  });
+  const added = addedCounters(profile, 0, [0, 1]);
+
+  it("are added up where that means something; each process counts while it lives", () => {
+    expect(added.map(({ title }) => title)).toEqual([
+      "Resident memory, 2 processes added up",
+      "CPU time in the program, 2 processes added up",
+      "Machine: Memory pressure: some tasks waited",
+    ]);
+    const [rss, cpu] = added.map(({ curve }) => curve);
+    const at = (times: number[]) => times.map((time) => valueAt(rss, time));
+    expect(at([0, 599, 600, 1000, 1499, 1500])).toEqual([100, 100, 110, 170, 170, 150]);
+    expect([0, 600, 999].map((time) => valueAt(cpu, time))).toEqual([100, 125, 125]);
+  });
+
+  it("are shown beside the live memory of all processes", () => {
+    const address = parseAddress("");
+    const picture = pictureOf(profile, selectionOf(profile, address), address);
+    expect([picture.process, picture.rss?.name]).toEqual([null, added[0].title]);
+  });
+});
+
 describe("a range", () => {
   const whole = { from: 0, to: 1000 };
+
+  it("is chosen by Shift and the arrows, end by end", () => {
+    const half = { from: 200, to: 700 };
+    const of = (key: string) => rangeOfKey(key, half, whole, true);
+    expect(of("ArrowRight")).toEqual({ from: 200, to: 750 });
+    expect(of("ArrowLeft")).toEqual({ from: 200, to: 650 });
+    expect(of("ArrowUp")).toEqual({ from: 250, to: 700 });
+    expect(of("ArrowDown")).toEqual({ from: 150, to: 700 });
+    expect(rangeOfKey("ArrowDown", whole, whole, true)).toEqual(whole);
+    expect(rangeOfKey("+", half, whole, true)).toEqual({ from: 325, to: 575 });
+  });
 
   it("stands in the address unless it is the whole", () => {
     expect(rangeText(whole, whole)).toBeNull();

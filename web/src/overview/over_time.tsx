@@ -4,9 +4,10 @@
 import { useMemo } from "preact/hooks";
 
 import type { Profile } from "../data/profile.ts";
+import type { Steps } from "../data/steps.ts";
 import { bytes, duration, plural } from "../format.ts";
 import { linkTo } from "../state.ts";
-import { highestOf, overTime, type Steps } from "./steps.ts";
+import { highestOf, overTime } from "./drawn_steps.ts";
 
 const COLUMNS = 240;
 const HEIGHT = 60;

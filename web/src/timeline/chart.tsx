@@ -2,7 +2,8 @@
  * One chart over time, drawn by uPlot. All charts of the timeline have equal margins, so that what
  * happened at one moment stands in one vertical line; the mark lane relies on that.
  *
- * Dragging over the chart reports a range, a double click the whole; nothing is zoomed here.
+ * Dragging over the chart, with the mouse or a finger, reports a range, a double click the whole;
+ * nothing is zoomed here.
  */
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
@@ -11,6 +12,7 @@ import "uplot/dist/uPlot.min.css";
 import { colourOf, onThemeChange } from "../shell/theme.ts";
 import { TIME_STEPS, timeTick } from "./axis.ts";
 import type { Range } from "./range.ts";
+import { brushByTouch } from "./touch_brush.ts";
 
 /* Widths beside the plot, in pixels. */
 export const LEFT = 68;
@@ -211,6 +213,9 @@ export function Chart(props: Props) {
       element,
     );
     plot.current = made;
+    const stopTouch = brushByTouch(made, (left, right) =>
+      current.current.onRange({ from: made.posToVal(left, "x"), to: made.posToVal(right, "x") }),
+    );
     const observer = new ResizeObserver(() => {
       made.setSize({ width: element.clientWidth, height: props.height });
     });
@@ -218,6 +223,7 @@ export function Chart(props: Props) {
     const stop = onThemeChange(() => made.redraw(false, true));
     return () => {
       stop();
+      stopTouch();
       observer.disconnect();
       made.destroy();
       plot.current = null;

@@ -7,6 +7,7 @@
  */
 import { LIVE_TRACK, RSS_TRACK } from "../data/names.ts";
 import type { Profile, Track } from "../data/profile.ts";
+import { sumOfSteps, type Steps } from "../data/steps.ts";
 import { bytes, count } from "../format.ts";
 import type { Curve } from "./curves.ts";
 
@@ -83,13 +84,10 @@ function ratesOf(track: Track, readings: readonly number[], scale: number): Curv
   return { key: track.name, name: track.name, times, values, isStep: true };
 }
 
-/* All times at which counters of the same process, or of the machine, were written. */
-function readingsOf(profile: Profile, track: Track): number[] {
+/* All times at which one of these counters was written. */
+function readingsOf(tracks: readonly Track[]): number[] {
   const times = new Set<number>();
-  for (const each of profile.tracks) {
-    if (each.file !== track.file || each.process !== track.process) continue;
-    for (const time of each.timeMs) times.add(time);
-  }
+  for (const track of tracks) for (const time of track.timeMs) times.add(time);
   return [...times].sort((a, b) => a - b);
 }
 
@@ -125,20 +123,73 @@ function heldTo(track: Track, end: number): Curve {
   return { key: track.name, name: track.name, times, values, isStep: true };
 }
 
-/* The counters of a process (null: of none) and of the machine, in the order of the file. */
-export function countersOf(profile: Profile, file: number, process: number | null): Counter[] {
-  const tracks = profile.tracks.filter(
-    (track) =>
-      track.file === file &&
-      track.timeMs.length > 0 &&
-      (track.process === null ? track.pid === null : track.process === process),
-  );
-  const readings = new Map<number | null, number[]>();
-  return tracks.map((track) => {
-    let times = readings.get(track.process);
-    if (!times) readings.set(track.process, (times = readingsOf(profile, track)));
-    return counterOf(profile, track, times);
+/* The counters of the processes of a file, and (null) of the machine, in the order of the file. */
+function countersByProcess(profile: Profile, file: number): Map<number | null, Counter[]> {
+  const tracks = new Map<number | null, Track[]>();
+  for (const track of profile.tracks) {
+    const isKnown = track.process !== null || track.pid === null;
+    if (track.file !== file || track.timeMs.length === 0 || !isKnown) continue;
+    let list = tracks.get(track.process);
+    if (!list) tracks.set(track.process, (list = []));
+    list.push(track);
+  }
+  const counters = [...tracks].map(([process, list]): [number | null, Counter[]] => {
+    const readings = readingsOf(list);
+    return [process, list.map((track) => counterOf(profile, track, readings))];
   });
+  return new Map(counters);
+}
+
+/* The counters of a process (null: of none) and of the machine. */
+export function countersOf(profile: Profile, file: number, process: number | null): Counter[] {
+  const all = countersByProcess(profile, file);
+  const own = process === null ? [] : (all.get(process) ?? []);
+  return [...own, ...(all.get(null) ?? [])];
+}
+
+/* What a sum over processes would not mean: the largest of all, and a setting of each. */
+const NOT_ADDED = ["mem.rss.watermark", "oom_score_adj"];
+
+/*
+ * The sum of counters of processes; each counts from its first value to its last one, which is the
+ * end of its process. Those that last longest count to the end.
+ */
+function sumOf(counters: readonly Counter[]): Steps {
+  const ends = counters.map(({ curve }) => curve.times[curve.times.length - 1]);
+  const last = Math.max(...ends);
+  const parts = counters.map(({ curve }, i) => ({
+    steps: curve,
+    end: ends[i] < last ? ends[i] : null,
+  }));
+  const { times, values } = sumOfSteps(parts);
+  if (counters[0].unit === "bytes") return { times, values };
+  /* Rates are fractions, whose sum need not come back to 0 exactly. */
+  return { times, values: values.map((value) => Math.max(0, Math.round(value * 1e6) / 1e6)) };
+}
+
+/* The counters of these processes of a file, added up, and those of the machine. */
+export function addedCounters(
+  profile: Profile,
+  file: number,
+  processes: readonly number[],
+): Counter[] {
+  const all = countersByProcess(profile, file);
+  const byName = new Map<string, Counter[]>();
+  for (const counter of processes.flatMap((process) => all.get(process) ?? [])) {
+    if (NOT_ADDED.includes(counter.name) || counter.curve.times.length === 0) continue;
+    let list = byName.get(counter.name);
+    if (!list) byName.set(counter.name, (list = []));
+    list.push(counter);
+  }
+  const sums = [...byName.values()].map((list) => {
+    const title =
+      list.length === 1
+        ? `${list[0].title}, of one process`
+        : `${list[0].title}, ${list.length} processes added up`;
+    const curve = { ...list[0].curve, name: title, ...sumOf(list), isStep: true };
+    return { ...list[0], title, curve };
+  });
+  return [...sums, ...(all.get(null) ?? [])];
 }
 
 /* The counters that are shown unless the reader chooses others. */

@@ -23,7 +23,6 @@ const colourOfCurve = (i: number, kind: "series" | "tint") => `--${kind}-${1 + (
 
 interface Above {
   curve: Curve;
-  name: string;
   colour: string;
   fill?: string;
   isDashed: boolean;
@@ -35,10 +34,10 @@ function linesAbove({ curves, live, rss }: Picture): Above[] {
   if (live) {
     const isAlone = curves.length === 0;
     const colour = isAlone ? colourOfCurve(0, "series") : "--text";
-    lines.push({ curve: live, name: "Live memory, all heaps", colour, isDashed: false });
+    lines.push({ curve: live, colour, isDashed: false });
     if (isAlone) lines[0].fill = colourOfCurve(0, "tint");
   }
-  if (rss) lines.push({ curve: rss, name: "Resident memory", colour: "--text", isDashed: true });
+  if (rss) lines.push({ curve: rss, colour: "--text", isDashed: true });
   return lines;
 }
 
@@ -57,9 +56,9 @@ function linesOf(picture: Picture): { times: number[]; lines: Line[] } {
     hasPoints: picture.process !== null && picture.snapshots.length <= POINTS_MOST,
   }));
   lines.reverse();
-  above.forEach(({ curve, name, colour, fill, isDashed }, i) =>
+  above.forEach(({ curve, colour, fill, isDashed }, i) =>
     lines.push({
-      name,
+      name: curve.name,
       values: columns[parts.length + i],
       stroke: colour,
       ...(fill === undefined ? {} : { fill }),
@@ -89,11 +88,7 @@ export function MemoryChart(props: Props) {
   const when = props.cursor === null ? "at the end" : timeText(props.cursor, picture.origin);
   const entries: Entry[] = [
     ...picture.curves.map((curve, i) => ({ curve, colour: colourOfCurve(i, "series") })),
-    ...linesAbove(picture).map(({ curve, name, colour, isDashed }) => ({
-      curve: { ...curve, name },
-      colour,
-      isDashed,
-    })),
+    ...linesAbove(picture).map(({ curve, colour, isDashed }) => ({ curve, colour, isDashed })),
   ];
   return (
     <>

@@ -46,8 +46,31 @@ export function moved(range: Range, whole: Range, share: number): Range {
   return { from: range.from + by, to: range.to + by };
 }
 
+/* Moves one end by a share of what is shown; it stays in the whole, and before or behind the other. */
+export function withEnd(range: Range, whole: Range, end: "from" | "to", share: number): Range {
+  const at = range[end] + (range.to - range.from) * share;
+  return limited({ ...range, [end]: at }, whole) ?? range;
+}
+
+/* With Shift, arrows choose a range as a mouse does: its end, or, up and down, its beginning. */
+function rangeOfShiftedKey(key: string, range: Range, whole: Range): Range | null {
+  switch (key) {
+    case "ArrowLeft":
+      return withEnd(range, whole, "to", -0.1);
+    case "ArrowRight":
+      return withEnd(range, whole, "to", 0.1);
+    case "ArrowUp":
+      return withEnd(range, whole, "from", 0.1);
+    case "ArrowDown":
+      return withEnd(range, whole, "from", -0.1);
+    default:
+      return null;
+  }
+}
+
 /* What a key does to the range; null: nothing. */
-export function rangeOfKey(key: string, range: Range, whole: Range): Range | null {
+export function rangeOfKey(key: string, range: Range, whole: Range, isShift = false): Range | null {
+  if (isShift && key.startsWith("Arrow")) return rangeOfShiftedKey(key, range, whole);
   switch (key) {
     case "+":
     case "=":

@@ -37,7 +37,7 @@ export function RangeSummary({ profile, picture, range, measure, pick, canDiff }
     return (
       <p class="timeline-summary">
         {plural(inside.length, "snapshot")} in {length}.
-        {picture.process === null && " Choose a process to see its heaps and counters."}
+        {picture.process === null && " Choose a process to see its heaps and its own counters."}
       </p>
     );
   }

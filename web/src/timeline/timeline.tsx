@@ -63,7 +63,8 @@ function ZoomButtons({ range, whole }: { range: Range; whole: Range }) {
 
 const HINT =
   "Click a diamond: its stacks. Ctrl-click two: their difference. Drag: enlarge. Double-click: " +
-  "all. Keys: + − ← → 0; on the diamonds ← → Enter, Shift+Enter.";
+  "all. Keys: + − ← → 0, Shift+← → for the end and Shift+↑ ↓ for the beginning; on the diamonds " +
+  "← → Enter, Shift+Enter.";
 
 function FileChoice({ profile, file }: { profile: Profile; file: number }) {
   if (profile.files.length < 2) return null;
@@ -113,7 +114,8 @@ function useCounters(picture: Picture): [Counter[], (names: readonly string[]) =
 
 /* What the stack of the main chart consists of. */
 function partsOf({ process, curves }: Picture): string {
-  return process === null ? ", process by process" : curves.length > 0 ? ", heap by heap" : "";
+  if (curves.length === 0) return "";
+  return process === null ? ", process by process" : ", heap by heap";
 }
 
 function setRange(next: Range | null, whole: Range, how: "push" | "replace" = "push"): void {
@@ -123,7 +125,7 @@ function setRange(next: Range | null, whole: Range, how: "push" | "replace" = "p
 
 function zoomWithKeys(event: KeyboardEvent, range: Range, whole: Range): void {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  const next = rangeOfKey(event.key, range, whole);
+  const next = rangeOfKey(event.key, range, whole, event.shiftKey);
   if (next === null) return;
   event.preventDefault();
   setRange(next, whole, "replace");
@@ -160,7 +162,7 @@ function ChartsCard(props: CardProps) {
         class="timeline-charts"
         role="group"
         tabIndex={0}
-        aria-label="Charts over time. Plus and minus zoom, the arrows move, 0 shows all."
+        aria-label="Charts over time. Plus and minus zoom, the arrows move, 0 shows all. With Shift, left and right move the end, up and down the beginning."
         onKeyDown={(event) => zoomWithKeys(event, range, whole)}
       >
         <MemoryChart picture={picture} selection={selection} peak={peak} {...chart} />
@@ -180,12 +182,15 @@ function ChartsCard(props: CardProps) {
           />
         ))}
       </div>
-      {picture.process !== null && (
-        <CounterMenu
-          counters={picture.counters}
-          chosen={counters.map((counter) => counter.name)}
-          onChange={chooseCounters}
-        />
+      <CounterMenu
+        counters={picture.counters}
+        chosen={counters.map((counter) => counter.name)}
+        onChange={chooseCounters}
+      />
+      {picture.process === null && (
+        <p class="muted timeline-summary">
+          Where processes are added up, memory that they share counts in each of them.
+        </p>
       )}
     </section>
   );

@@ -8,7 +8,7 @@ import { LIVE_TRACK, RSS_TRACK } from "../data/names.ts";
 import type { Profile } from "../data/profile.ts";
 import type { Selection } from "../data/selection.ts";
 import type { Address } from "../state.ts";
-import { countersOf, type Counter } from "./counters.ts";
+import { addedCounters, countersOf, type Counter } from "./counters.ts";
 import { heapCurves, processCurves, snapshotsOf, timeOf, type Curve } from "./curves.ts";
 import type { Range } from "./range.ts";
 
@@ -24,10 +24,10 @@ export interface Picture {
   /* Snapshots with a time, of all these processes, in the order of time. */
   snapshots: readonly number[];
   curves: readonly Curve[];
-  /* Live memory of all heaps of the one process, also between the snapshots, if it was recorded and
-   * belongs into the chart. With a single snapshot there are no curves beside it. */
+  /* Live memory of all heaps of these processes, also between the snapshots, if it was recorded and
+   * belongs into the chart. Where no process has two snapshots, there are no curves beside it. */
   live: Curve | null;
-  /* Resident memory of the one process, if it was recorded. */
+  /* Resident memory of the one process, or of all of them added up, if it was recorded. */
   rss: Curve | null;
   counters: readonly Counter[];
   whole: Range;
@@ -68,9 +68,14 @@ export function measureWords(measure: Measure): string {
   return measure.quantity === "peak" ? "Live memory" : measure.title;
 }
 
-function rssOf(profile: Profile, process: number, counters: readonly Counter[]): Curve | null {
+function rssOf(
+  profile: Profile,
+  process: number | null,
+  counters: readonly Counter[],
+): Curve | null {
   const counter = counters.find((each) => each.name === RSS_TRACK && !each.isOfMachine);
-  if (counter) return counter.curve;
+  if (counter) return { ...counter.curve, name: counter.title };
+  if (process === null) return null;
   const known = snapshotsOf(profile, process).filter(
     (i) => profile.snapshots[i].rss_bytes !== null,
   );
@@ -87,7 +92,8 @@ function rssOf(profile: Profile, process: number, counters: readonly Counter[]):
 function liveOf(selection: Selection, counters: readonly Counter[]): Curve | null {
   const { measure, heap } = selection;
   if (measure.isCount || measure.quantity === "alloc" || heap !== null) return null;
-  return counters.find((each) => each.name === LIVE_TRACK && !each.isOfMachine)?.curve ?? null;
+  const counter = counters.find((each) => each.name === LIVE_TRACK && !each.isOfMachine);
+  return counter ? { ...counter.curve, name: counter.title } : null;
 }
 
 function wholeOf(profile: Profile, shown: Omit<Picture, "whole" | "origin">): Range {
@@ -120,25 +126,25 @@ export function pictureOf(profile: Profile, selection: Selection, address: Addre
   const process = asked !== null && all.includes(asked) ? asked : all.length === 1 ? all[0] : null;
   const processes = process === null ? all : [process];
   const pick = pickOf(selection.measure);
-  const counters = countersOf(profile, file, process);
+  const counters =
+    process === null ? addedCounters(profile, file, processes) : countersOf(profile, file, process);
   const snapshots = processes
     .flatMap((each) => snapshotsOf(profile, each))
     .sort((a, b) => timeOf(profile.snapshots[a]) - timeOf(profile.snapshots[b]));
-  const live = process === null ? null : liveOf(selection, counters);
-  const isAlone = live !== null && snapshots.length < 2;
+  const live = liveOf(selection, counters);
+  const isAlone = live !== null && processes.every((each) => snapshotsOf(profile, each).length < 2);
   const shown = {
     file,
     process,
     processes,
     snapshots,
-    curves:
-      process === null
+    curves: isAlone
+      ? []
+      : process === null
         ? processCurves(profile, processes, selection.heap, pick, PROCESSES_MOST)
-        : isAlone
-          ? []
-          : heapCurves(profile, process, selection.heap, pick).slice(0, HEAPS_MOST),
+        : heapCurves(profile, process, selection.heap, pick).slice(0, HEAPS_MOST),
     live,
-    rss: process === null || selection.measure.isCount ? null : rssOf(profile, process, counters),
+    rss: selection.measure.isCount ? null : rssOf(profile, process, counters),
     counters,
   };
   const whole = wholeOf(profile, shown);

@@ -1,48 +1,16 @@
 /*
- * A value over time that holds until it changes, the sum of several, and its highest values in
- * equal parts of the time: what a small chart needs.
- *
- * Times are in milliseconds from the start of the file, values in bytes.
+ * What a small chart of the memory over time needs: the counters of the processes, and their
+ * highest values in equal parts of the time. Values are bytes.
  */
 import { LIVE_TRACK, RSS_TRACK } from "../data/names.ts";
 import type { Profile } from "../data/profile.ts";
-
-export interface Steps {
-  times: readonly number[];
-  values: readonly number[];
-}
+import { sumOfSteps, type Steps } from "../data/steps.ts";
 
 function trackOf(profile: Profile, process: number, name: string): Steps | null {
   const track = profile.tracks.find((each) => each.process === process && each.name === name);
   return track && track.timeMs.length > 0
     ? { times: [...track.timeMs], values: [...track.value] }
     : null;
-}
-
-/* The sum of all; each is 0 before its first time and from its `end` on, if that is known. */
-export function sumOfSteps(parts: readonly { steps: Steps; end: number | null }[]): Steps {
-  const changes: [number, number][] = [];
-  for (const { steps, end } of parts) {
-    let last = 0;
-    steps.times.forEach((time, i) => {
-      changes.push([time, steps.values[i] - last]);
-      last = steps.values[i];
-    });
-    if (end !== null) changes.push([Math.max(end, steps.times[steps.times.length - 1]), -last]);
-  }
-  changes.sort((a, b) => a[0] - b[0]);
-  const times: number[] = [];
-  const values: number[] = [];
-  let sum = 0;
-  for (const [time, change] of changes) {
-    sum += change;
-    if (times[times.length - 1] === time) values[values.length - 1] = sum;
-    else {
-      times.push(time);
-      values.push(sum);
-    }
-  }
-  return { times, values };
 }
 
 /* The highest value in each of `count` equal parts of the time; null before the first value. */
