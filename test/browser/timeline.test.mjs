@@ -131,8 +131,11 @@ test("a finger chooses a range, and a tap shows values", async () => {
   };
   await touch("touchStart", 0.25);
   for (const share of [0.3, 0.4, 0.5]) await touch("touchMove", share);
-  const select = page.locator(".timeline-chart .u-select").first();
-  assert.ok(Math.abs((await select.boundingBox()).width / box.width - 0.25) < 0.01, "it is drawn");
+  /* What is chosen is drawn with the next frame. */
+  await page.waitForFunction((width) => {
+    const drawn = document.querySelector(".timeline-chart .u-select").getBoundingClientRect();
+    return Math.abs(drawn.width / width - 0.25) < 0.01;
+  }, box.width);
   await touch("touchEnd");
   await page.waitForFunction(() => location.hash.includes("timeline.range"));
   const [from, to] = (await params())["timeline.range"].split("-").map(Number);

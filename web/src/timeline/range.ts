@@ -46,7 +46,7 @@ export function moved(range: Range, whole: Range, share: number): Range {
   return { from: range.from + by, to: range.to + by };
 }
 
-/* Moves one end by a share of what is shown; it stays in the whole, and before or behind the other. */
+/* Moves one end by a share of what is shown; it stays in the whole and on its side of the other. */
 export function withEnd(range: Range, whole: Range, end: "from" | "to", share: number): Range {
   const at = range[end] + (range.to - range.from) * share;
   return limited({ ...range, [end]: at }, whole) ?? range;

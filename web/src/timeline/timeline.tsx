@@ -66,6 +66,10 @@ const HINT =
   "all. Keys: + − ← → 0, Shift+← → for the end and Shift+↑ ↓ for the beginning; on the diamonds " +
   "← → Enter, Shift+Enter.";
 
+const CHARTS_LABEL =
+  "Charts over time. Plus and minus zoom, the arrows move, 0 shows all. With Shift, left and " +
+  "right move the end, up and down the beginning.";
+
 function FileChoice({ profile, file }: { profile: Profile; file: number }) {
   if (profile.files.length < 2) return null;
   return (
@@ -162,7 +166,7 @@ function ChartsCard(props: CardProps) {
         class="timeline-charts"
         role="group"
         tabIndex={0}
-        aria-label="Charts over time. Plus and minus zoom, the arrows move, 0 shows all. With Shift, left and right move the end, up and down the beginning."
+        aria-label={CHARTS_LABEL}
         onKeyDown={(event) => zoomWithKeys(event, range, whole)}
       >
         <MemoryChart picture={picture} selection={selection} peak={peak} {...chart} />

@@ -1,7 +1,7 @@
 /*
  * Choosing a range by finger or pen: uPlot itself knows the mouse only.
  *
- * A drag to the side is ours; one up or down scrolls the page (the style `touch-action: pan-y`), and
+ * A drag to the side is ours; one up or down scrolls the page (the style `touch-action: pan-y`):
  * the browser then cancels the pointer. A tap shows the values at its place.
  */
 import type uPlot from "uplot";
@@ -14,7 +14,7 @@ interface Drag {
   from: number;
 }
 
-/* Returns what removes it again. `onChosen` gets both ends in pixels of the plot, the lower first. */
+/* Returns what removes it again. `onChosen` gets both ends in pixels of the plot. */
 export function brushByTouch(
   plot: uPlot,
   onChosen: (left: number, right: number) => void,
