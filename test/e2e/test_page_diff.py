@@ -9,6 +9,7 @@ import page_large
 import page_rows
 import page_sample
 import pytest
+import test_trace_heapprofd
 
 VIEWS = ["space", "objects", "alloc_space", "alloc_objects", "peak"]
 # Grows in one function, shrinks in another, and has a third that comes and goes.
@@ -143,6 +144,18 @@ def test_two_builds_with_other_folders_and_another_order(heapscope, builds, tmp_
     names = {each["function"]: each["verdict"] for each in compared(heapscope, "space", *builds)["functions"]}
     assert (names["parse"], names["cache"], names["load"]) == ("grew", "new", "noise"), names
     expect_same(heapscope, tmp_path, builds, cases)
+
+
+def test_counts_that_are_numbers_of_samples(heapscope, tmp_path):
+    """A trace of heapprofd: a count is a number of samples, whose error is its own root."""
+    samples = "samples { callstack_id: 2 self_allocated: 819200 self_freed: 4096 alloc_count: 200 free_count: 1 }"
+    later = test_trace_heapprofd.SECOND_DUMP.split("packet { trusted_packet_sequence_id: 999 profile_packet { index: 3")[0]
+    later = later.replace("samples { callstack_id: 2 self_allocated: 12288 self_freed: 12288 alloc_count: 3 free_count: 3 }", samples)
+    assert samples in later
+    file = test_trace_heapprofd.encode(tmp_path / "x.pftrace", test_trace_heapprofd.HEAPPROFD, test_trace_heapprofd.SECOND_STACK, later)
+    views = ["space", "objects", "alloc_space", "alloc_objects"]
+    cases = [("heapprofd", [0, 0], None, [], ["--snapshots", "0,1", file], view) for view in views]
+    expect_same(heapscope, tmp_path, [file], cases)
 
 
 def test_processes_that_share_samples(heapscope, traces, tmp_path):

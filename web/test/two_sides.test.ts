@@ -13,7 +13,7 @@ import { parseFilter } from "../src/data/select_filters.ts";
 import { loadSelected, selectionOf, type LoadedRows } from "../src/data/selection.ts";
 import { isCumulative, weightOfSide } from "../src/data/two_sides.ts";
 import { changeAt, changesOf, compare } from "../src/diff/compare.ts";
-import { selectionOfSide } from "../src/diff/sides.ts";
+import { hindranceOf, selectionOfSide } from "../src/diff/sides.ts";
 import { stackText } from "../src/graph/info.ts";
 import { GraphModel } from "../src/graph/model.ts";
 import { matchingFunctions } from "../src/data/select_filters.ts";
@@ -232,5 +232,30 @@ describe("two files", () => {
     const load = model.tree.childrenOf(model.tree.roots[0])[0];
     expect([...model.entriesOf(load)].sort((a, b) => a - b)).toEqual([1, 4]);
     expect(stackText(model, load, false)).toBe("main\nload\n");
+  });
+});
+
+describe("sides that cannot be compared", () => {
+  const all = () => [...loaded.before, ...loaded.after];
+  const why = (fragment: string, rows = all()) => hindranceOf(profile, rows, select(fragment));
+
+  it("have no filter that holds for one of them", () => {
+    expect(why("")).toBe("");
+    expect(why("#thread=0")).toMatch(/^The filter by thread holds for one side only/);
+    expect(why("#scope=0")).toMatch(/^The filter by scope holds for one side only/);
+    expect(why("#thread=0&scope=0")).toMatch(/^The filter by thread and scope holds/);
+  });
+
+  it("have no filter that was not recorded", () => {
+    const same = [loaded.before[0], loaded.before[0]];
+    expect(why("#thread=0", same)).toMatch(/^The filter by thread selects nothing/);
+    expect(why("#type=0")).toMatch(/^The filter by type selects nothing/);
+  });
+
+  it("have the quantity on both sides", () => {
+    const rows = { ...loaded.after[0].rows, live: null };
+    expect(why("", [loaded.before[0], { ...loaded.after[0], rows }])).toBe(
+      "Live memory was not recorded on both sides.",
+    );
   });
 });

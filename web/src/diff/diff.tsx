@@ -6,11 +6,10 @@ import { useMemo } from "preact/hooks";
 
 import { FilterBar } from "../controls/filter_bar.tsx";
 import { SelectionBar } from "../controls/selection_bar.tsx";
-import type { Measure } from "../data/measures.ts";
 import { shortName, snapshotTitle } from "../data/names.ts";
 import type { Profile } from "../data/profile.ts";
 import { filtersOf } from "../data/select_filters.ts";
-import { unknownParts, type LoadedRows, type Selection } from "../data/selection.ts";
+import type { LoadedRows, Selection } from "../data/selection.ts";
 import { cut, plural } from "../format.ts";
 import { Failure } from "../shell/failure.tsx";
 import { useRows } from "../shell/use_selection.ts";
@@ -23,7 +22,7 @@ import { SideChoice } from "./side_choice.tsx";
 import { compare, wholeChange } from "./compare.ts";
 import "./diff.css";
 import { ResidentCard } from "./resident_card.tsx";
-import { measureOfSides, sidesOf, type Sides } from "./sides.ts";
+import { hindranceOf, measureOfSides, sidesOf, type Sides } from "./sides.ts";
 import { SummaryCard } from "./summary_card.tsx";
 
 const TABLES = [
@@ -111,16 +110,6 @@ function Body({ profile, selection, sides, loaded, views }: BodyProps) {
   );
 }
 
-/* Why the selection cannot be compared; "": it can. */
-function obstacle(loaded: readonly LoadedRows[], selection: Selection, measure: Measure): string {
-  if (loaded.some(({ rows }) => rows[measure.quantity] === null)) {
-    return `${measure.title} was not recorded on both sides.`;
-  }
-  const unknown = new Set(loaded.flatMap(({ rows }) => unknownParts(rows, selection)));
-  if (unknown.size === 0) return "";
-  return `The filter by ${[...unknown].join(" and ")} selects nothing: that was not recorded.`;
-}
-
 export function Diff({ profile, selection: shared, views }: ViewProps) {
   const address = useAddress();
   const sides = useMemo(
@@ -139,7 +128,9 @@ export function Diff({ profile, selection: shared, views }: ViewProps) {
   const [early, late] = [sideTitle(profile, sides.before), sideTitle(profile, sides.after)];
   const words = `${measure.title} · ${early} → ${late}`;
   const isReading = !loaded || before.isPending || after.isPending;
-  const hindrance = loaded ? obstacle([...loaded.before, ...loaded.after], selection, measure) : "";
+  const hindrance = loaded
+    ? hindranceOf(profile, [...loaded.before, ...loaded.after], selection)
+    : "";
   return (
     <>
       <SelectionBar profile={profile} selection={selection} choices={["heap"]} words={words}>

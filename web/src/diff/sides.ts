@@ -1,10 +1,10 @@
 /*
- * Which snapshots are compared: the keys "diff.before" and "diff.after" of the address, each a
- * snapshot or several, joined by commas.
+ * Which snapshots are compared, and whether they can be. They stand in the address, in the keys
+ * "diff.before" and "diff.after": a snapshot or several, joined by commas.
  */
 import { measureOf, type Measure } from "../data/measures.ts";
 import type { Profile } from "../data/profile.ts";
-import { hasPeak, type Selection } from "../data/selection.ts";
+import { hasPeak, unknownParts, type LoadedRows, type Selection } from "../data/selection.ts";
 import type { Address } from "../state.ts";
 
 export interface Sides {
@@ -89,4 +89,42 @@ export function measureOfSides(profile: Profile, address: Address, sides: Sides)
 /* The filters of the other views, for the snapshots of one side. */
 export function selectionOfSide(selection: Selection, snapshots: readonly number[]): Selection {
   return { ...selection, snapshots };
+}
+
+/* The filters of the selection that hold for one of the processes, or files, that are compared. */
+function partialFilters(
+  profile: Profile,
+  loaded: readonly LoadedRows[],
+  { parts }: Selection,
+): string[] {
+  const processes = new Set(loaded.map(({ snapshot }) => snapshot.process));
+  const files = new Set([...processes].map((i) => profile.processes[i].file));
+  const owner = parts.thread === null ? undefined : profile.threads.process[parts.thread];
+  const isOfOne = owner === undefined || [...processes].every((process) => process === owner);
+  return [
+    ...(isOfOne ? [] : ["thread"]),
+    ...(parts.scope !== null && files.size > 1 ? ["scope"] : []),
+  ];
+}
+
+/* Why the selection cannot be compared; "": it can. */
+export function hindranceOf(
+  profile: Profile,
+  loaded: readonly LoadedRows[],
+  selection: Selection,
+): string {
+  const { measure } = selection;
+  if (loaded.some(({ rows }) => rows[measure.quantity] === null)) {
+    return `${measure.title} was not recorded on both sides.`;
+  }
+  const partial = partialFilters(profile, loaded, selection);
+  if (partial.length > 0) {
+    return (
+      `The filter by ${partial.join(" and ")} holds for one side only: ` +
+      "without it, both can be compared."
+    );
+  }
+  const unknown = new Set(loaded.flatMap(({ rows }) => unknownParts(rows, selection)));
+  if (unknown.size === 0) return "";
+  return `The filter by ${[...unknown].join(" and ")} selects nothing: that was not recorded.`;
 }
