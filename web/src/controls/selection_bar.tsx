@@ -43,7 +43,7 @@ function snapshotOptions(profile: Profile, process: number | null): Option[] {
     const text = prefix + snapshotTitle(profile, i) + (isMissing ? " (totals only)" : "");
     return { value: String(i), text, isDisabled: isMissing };
   });
-  return single ? options : [{ value: "", text: "each process, as in the report" }, ...options];
+  return single ? options : [{ value: "", text: "as in the report" }, ...options];
 }
 
 function Filters({ profile, selection }: { profile: Profile; selection: Selection }) {
@@ -137,7 +137,7 @@ export function SelectionBar({ profile, selection, choices = ALL, words, childre
             label="Heap"
             value={selection.heap === null ? "" : String(selection.heap)}
             onChange={(value) => navigate({ heap: value || null })}
-            options={[{ value: "", text: "all that the totals contain" }, ...heaps]}
+            options={[{ value: "", text: "all that are counted" }, ...heaps]}
           />
         )}
         <Filters profile={profile} selection={selection} />

@@ -41,6 +41,7 @@ export function Navigation({ views, current }: Props) {
           <li key={view.id}>
             <a
               href={linkTo(changesFor(view))}
+              data-title={view.title}
               aria-current={view === current ? "page" : undefined}
               onClick={(event) => {
                 if (!isPlainClick(event)) return;
