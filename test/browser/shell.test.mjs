@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 
-import { openPage, startBrowser, stopBrowser } from "./page.mjs";
+import { openPage, PHONE, startBrowser, stopBrowser } from "./page.mjs";
 
 before(startBrowser);
 after(stopBrowser);
@@ -140,6 +140,44 @@ test("a page with damaged data says so and runs on", async () => {
       await close();
     }
   }
+});
+
+test("on a phone the choices stand behind one line, which says what is chosen", async () => {
+  const it = await openPage({ fragment: "#view=table", size: PHONE });
+  const { page } = it;
+  const words = ".controls-folded > summary >> nth=0";
+  const select = "label:has-text('Show') select";
+  assert.match(await page.textContent(words), /^Live memory · at the end, /);
+  assert.equal(await page.isVisible(select), false);
+  await page.click(words);
+  await page.selectOption(select, "alloc_space");
+  await it.settle();
+  assert.match(await page.textContent(words), /^Allocated memory · at the end, /);
+  assert.equal(await page.isVisible(select), true);
+  await page.click("summary:has-text('Filter stacks')");
+  await page.fill("input[aria-label='Function to filter by']", "main");
+  await page.click("text=Add filter");
+  await page.waitForSelector(".filter-chip");
+  assert.deepEqual(await it.overflowing(), []);
+  assert.deepEqual(it.problems, []);
+  await it.close();
+});
+
+test("where there is room the choices are there at once", async () => {
+  const { page, close } = await opened("#view=table");
+  assert.equal(await page.$(".controls-folded"), null);
+  assert.equal(await page.isVisible("label:has-text('Show') select"), true);
+  await close();
+});
+
+test("the chosen view moves no link to another", async () => {
+  const { page, close } = await opened();
+  const places = () =>
+    page.$$eval("nav a", (all) => all.map((link) => Math.round(link.getBoundingClientRect().x)));
+  const first = await places();
+  await page.click("nav a:has-text('Table')");
+  assert.deepEqual(await places(), first);
+  await close();
 });
 
 async function opened(fragment = "", file = undefined) {
