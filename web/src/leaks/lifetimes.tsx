@@ -35,17 +35,29 @@ function Cells({ sums }: { sums: LifetimeSums }) {
   const hasInterval = low !== undefined && high !== undefined;
   return (
     <>
-      <td class="number">{bytes(sums.alloc.bytes)}</td>
-      <td class="number">{count(sums.freed.count)}</td>
+      <td class="number" data-title="Allocated">
+        {bytes(sums.alloc.bytes)}
+      </td>
+      <td class="number" data-title="Blocks freed">
+        {count(sums.freed.count)}
+      </td>
       <td
         class="number"
+        data-title="Mean lifetime"
         title={hasInterval ? `95 % interval: ${lifetimeText(low)} to ${lifetimeText(high)}` : ""}
       >
         {lifetimeText(sums.mean_lifetime_ms)}
       </td>
-      <td class="number">{count(sums.temporary.count)}</td>
-      {TIMES.map(([key]) => (
-        <td key={key} class="number" title={survivalTitle(sums.survival[key])}>
+      <td class="number" data-title="Temporary">
+        {count(sums.temporary.count)}
+      </td>
+      {TIMES.map(([key, text]) => (
+        <td
+          key={key}
+          class="number"
+          data-title={`Lived ${text}`}
+          title={survivalTitle(sums.survival[key])}
+        >
           {survivalText(sums.survival[key])}
         </td>
       ))}
@@ -80,7 +92,7 @@ export function LifetimeCard({ profile, lifetimes }: Props) {
         before it allocated anything else.
       </p>
       <div class="leaks-scroll" tabIndex={0} role="region" aria-label="Lifetimes by stack">
-        <table class="leaks-table">
+        <table class="leaks-table controls-cards">
           <thead>
             <tr>
               <th>Stack</th>
