@@ -203,8 +203,8 @@ static bool start_job(struct hs_http_connection *connection)
 static enum MHD_Result begin_stream(struct hs_http_connection *connection)
 {
     if (connection->server->counts.stream_count >= HS_HTTP_STREAMS_MAX) {
-        return hs_http_send_error(connection, MHD_HTTP_SERVICE_UNAVAILABLE,
-                                  "Too many views are open at the same time.");
+        return hs_http_send_failure(connection, MHD_HTTP_SERVICE_UNAVAILABLE,
+                                    "Too many views are open at the same time.");
     }
     return start_job(connection) ? hs_http_send_stream(connection) : MHD_NO;
 }

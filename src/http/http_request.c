@@ -17,6 +17,7 @@ const char *const hs_http_header_names[HS_HTTP_HEADER_N] = {
     [HS_HTTP_TOKEN] = "X-Heapscope-Token",
     [HS_HTTP_CONTENT_TYPE] = "Content-Type",
     [HS_HTTP_ACCEPT_ENCODING] = "Accept-Encoding",
+    [HS_HTTP_ERRORS] = "X-Heapscope-Errors",
 };
 
 enum hs_http_method hs_http_method_of(const char *name)

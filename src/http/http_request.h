@@ -37,6 +37,7 @@ enum hs_http_header {
     HS_HTTP_TOKEN, /* X-Heapscope-Token: for programs that keep no cookies */
     HS_HTTP_CONTENT_TYPE,
     HS_HTTP_ACCEPT_ENCODING,
+    HS_HTTP_ERRORS, /* X-Heapscope-Errors: see hs_http_send_failure() */
     HS_HTTP_HEADER_N,
 };
 

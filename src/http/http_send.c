@@ -89,19 +89,26 @@ static enum MHD_Result send_response(struct hs_http_connection *connection, unsi
 
 /* --- answers from memory ---------------------------------------------------------------------- */
 
+/* `shown_status`: for a page that asked for errors as answers; 0: none. */
 static enum MHD_Result send_copy(struct hs_http_connection *connection, unsigned status,
-                                 const char *content_type, const char *text, size_t bytes)
+                                 unsigned shown_status, const char *content_type,
+                                 struct hs_buf *body)
 {
+    char text_of_status[16];
     struct MHD_Response *response = connection->server->library->create_response_from_buffer(
-        bytes, (void *)(uintptr_t)text, MHD_RESPMEM_MUST_COPY);
+        body->bytes, (void *)(uintptr_t)hs_buf_text(body), MHD_RESPMEM_MUST_COPY);
     if (response) {
         add_common(connection, response, content_type);
     }
-    return send_response(connection, status, response, bytes);
+    if (response && shown_status != 0) {
+        snprintf(text_of_status, sizeof(text_of_status), "%u", shown_status);
+        add(connection, response, "X-Heapscope-Status", text_of_status);
+    }
+    return send_response(connection, status, response, body->bytes);
 }
 
-enum MHD_Result hs_http_send_error(struct hs_http_connection *connection, unsigned status,
-                                   const char *text)
+static enum MHD_Result send_error(struct hs_http_connection *connection, unsigned status,
+                                  unsigned shown_status, const char *text)
 {
     const char *path = connection->has_target ? connection->request->path : "";
     struct hs_buf body = HS_BUF_INIT;
@@ -117,9 +124,24 @@ enum MHD_Result hs_http_send_error(struct hs_http_connection *connection, unsign
     }
     const char *type = is_json ? HS_HTTP_TYPE_JSON : "text/plain; charset=utf-8";
     enum MHD_Result result =
-        body.err ? MHD_NO : send_copy(connection, status, type, hs_buf_text(&body), body.bytes);
+        body.err ? MHD_NO : send_copy(connection, status, shown_status, type, &body);
     hs_buf_deinit(&body);
     return result;
+}
+
+enum MHD_Result hs_http_send_error(struct hs_http_connection *connection, unsigned status,
+                                   const char *text)
+{
+    return send_error(connection, status, 0, text);
+}
+
+enum MHD_Result hs_http_send_failure(struct hs_http_connection *connection, unsigned status,
+                                     const char *text)
+{
+    const char *errors = connection->request->headers[HS_HTTP_ERRORS];
+    return errors && strcmp(errors, "as-answers") == 0
+               ? send_error(connection, MHD_HTTP_OK, status, text)
+               : send_error(connection, status, 0, text);
 }
 
 enum MHD_Result hs_http_send_bytes(struct hs_http_connection *connection)
@@ -225,8 +247,8 @@ enum MHD_Result hs_http_send_answer(struct hs_http_connection *connection)
     struct hs_http_slice slice = { .fd = -1 };
     uint64_t bytes = 0;
     if (answer->status >= 400) {
-        return hs_http_send_error(connection, answer->status,
-                                  answer->error[0] ? answer->error : "no reason was given");
+        return hs_http_send_failure(connection, answer->status,
+                                    answer->error[0] ? answer->error : "no reason was given");
     }
     if (server->owner.find &&
         server->owner.find(server->owner.ctx, connection->route, connection->request, &slice)) {

@@ -117,6 +117,12 @@ void hs_http_expire(struct hs_http_server *server, uint64_t now_ns);
 /* Sends an error, as JSON below /api/ and as text elsewhere. */
 enum MHD_Result hs_http_send_error(struct hs_http_connection *connection, unsigned status,
                                    const char *text);
+/* The same for a request that has passed all checks. If it has the header "X-Heapscope-Errors:
+ * as-answers", the status of HTTP is 200, and the header X-Heapscope-Status has the other one:
+ * browsers write each answer with an error's status on the console, whatever the page makes of
+ * it. */
+enum MHD_Result hs_http_send_failure(struct hs_http_connection *connection, unsigned status,
+                                     const char *text);
 /* Sends what a route has in memory or as a file. */
 enum MHD_Result hs_http_send_bytes(struct hs_http_connection *connection);
 enum MHD_Result hs_http_send_file(struct hs_http_connection *connection);

@@ -505,6 +505,8 @@ def test_recording_with_a_daemon(start_ui, daemon, growing, tmp_path):
     assert begun["path"].startswith(str(tmp_path / "ui"))
     wait_until(lambda: any(c["pid"] == growing for c in json.loads(ui.ask("/api/sessions").text)["clients"]), "it is not recorded")
     assert post(ui, "/api/start", {"pid": growing, "session": "ours"}).status == 409
+    refused = post(ui, "/api/start", {"pid": growing, "no-follow": True})
+    assert refused.status == 409 and "heapscope attach --no-follow" in json.loads(refused.text)["error"]
     assert check_recording(ui, growing, "ours") == begun["path"]
     assert post(ui, "/api/stop", {"session": "none"}).status == 409
     assert json.loads(ui.ask("/api/sessions").text)["daemon"]["pid"] == daemon.pid
@@ -526,6 +528,69 @@ def test_recording_without_a_daemon(start_ui, growing):
     refused = post(ui, "/api/start", {"pid": growing, "all": True})
     assert refused.status == 409 and "needs the daemon" in json.loads(refused.text)["error"]
     assert post(ui, "/api/start", {"pid": 2**31 - 1}).status == 409
+
+
+# Forks a child that allocates as it does, when a line comes.
+FORKS = """
+import os, sys, time
+print("ready", flush=True)
+sys.stdin.readline()
+os.fork()
+kept = []
+while True:
+    kept.append(bytearray(100000))
+    time.sleep(0.02)
+"""
+
+
+@pytest.mark.parametrize("settings", [{}, {"no-follow": True}])
+def test_children_without_a_daemon(start_ui, settings):
+    ui = start_ui()
+    program = subprocess.Popen(["/usr/bin/python3", "-c", FORKS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                               process_group=0)
+    try:
+        assert program.stdout.readline() == "ready\n"
+        answer = post(ui, "/api/start", {"pid": program.pid, **settings})
+        assert answer.status == 200, answer.text
+        begun = json.loads(answer.text)
+        assert ("--no-follow" in begun["command"]) == bool(settings)
+        assert ("# not in a TraceConfig: to leave out children" in begun["config"]) == bool(settings)
+        program.stdin.write("\n")
+        program.stdin.flush()
+        (child,) = wait_until(lambda: child_pids(program.pid))
+
+        def clients():
+            found = json.loads(ui.ask("/api/sessions").text)["recordings"]
+            return {c["pid"] for r in found for c in r["clients"] if r["sessions"][0]["session"] == begun["session"]}
+
+        if settings:
+            let_time_pass(2, "the child must not appear")
+            assert clients() == {program.pid}
+        else:
+            wait_until(lambda: clients() == {program.pid, child}, lambda: str(clients()))
+        assert post(ui, "/api/stop", {"session": begun["session"]}).status == 200
+    finally:
+        os.killpg(program.pid, signal.SIGKILL)
+        program.communicate()
+
+
+def test_errors_as_answers(start_ui):
+    """What the page asks for, so that a browser's console stays empty; what a check refuses has its status."""
+    ui = start_ui()
+    asks = {"X-Heapscope-Errors": "as-answers"}
+    answer = ui.ask("/api/config?interval=4x&pid=1", headers=asks)
+    assert (answer.status, answer.headers["x-heapscope-status"]) == (200, "400")
+    assert "'4x' is not a size" in json.loads(answer.text)["error"]
+    answer = ui.ask("/api/profile?file=7&document=profile", headers=asks)
+    assert (answer.status, answer.headers["x-heapscope-status"]) == (200, "404")
+    plain = ui.ask("/api/config?interval=4x&pid=1")
+    assert plain.status == 400 and "x-heapscope-status" not in plain.headers
+    assert ui.ask("/api/config?interval=4x&pid=1", headers={"X-Heapscope-Errors": "1"}).status == 400
+    for headers, status in (({"Origin": "http://example.org"}, 403), ({"Host": "example.org"}, 403), ({"X-Heapscope-Token": "x"}, 403)):
+        assert ui.ask("/api/files", headers={**asks, **headers}).status == status
+    assert ui.ask("/api/no-such-route", headers=asks).status == 404
+    good = ui.ask("/api/files", headers=asks)
+    assert good.status == 200 and "x-heapscope-status" not in good.headers
 
 
 def test_recording_goes_on_after_the_end(start_ui, heapscope, growing, tmp_path):

@@ -16,6 +16,7 @@
 #include "cli/daemon_client/ask_daemon.h"
 #include "cli/daemon_client/endpoints.h"
 #include "cli/daemon_client/start_options.h"
+#include "cli/message.h"
 #include "cli/ui/ui_attach.h"
 #include "cli/ui/ui_capture.h"
 #include "cli/ui/ui_handlers.h"
@@ -98,6 +99,22 @@ static void write_missing(const struct hs_ui_settings *settings, struct hs_buf *
     if (settings->is_nameless) {
         hs_trace_config_write_missing(out, "to leave out names (--no-symbolize)");
     }
+    if (settings->is_not_following) {
+        hs_trace_config_write_missing(out, "to leave out children that it forks, and programs that "
+                                           "it executes (--no-follow)");
+    }
+}
+
+/* A session of the daemon gets the children of its processes with them. */
+static bool is_possible(const struct hs_ui_settings *settings)
+{
+    char socket_path[HS_CTL_PATH_MAX + 1] = "";
+    if (!settings->is_not_following || hs_ask_is_daemon_there(socket_path) != 0) {
+        return true;
+    }
+    hs_message("a session of the daemon cannot leave out children (--no-follow)\n"
+               "Use 'heapscope attach --no-follow PID' in a terminal.");
+    return false;
 }
 
 /* Writes the config of the settings. Returns the exit status that `start` would have. */
@@ -105,6 +122,9 @@ static int write_config(const struct hs_ui_settings *settings, struct hs_buf *ou
 {
     struct hs_start_options options;
     int count = 0;
+    if (!is_possible(settings)) {
+        return HS_EXIT_STATUS_FAILED;
+    }
     char **line = hs_ui_settings_line(settings, "start", NULL, &count);
     hs_start_options_init(&options);
     int status = line ? hs_start_options_parse(&options, count, line) : HS_EXIT_STATUS_FAILED;

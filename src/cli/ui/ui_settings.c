@@ -36,7 +36,7 @@ static const struct {
     { "blocks", FLAG },        { "no-symbolize", FLAG },  { "counters", VALUE },
     { "smaps", FLAG },         { "no-types", FLAG },      { "system-stats", VALUE },
     { "max-overhead", VALUE }, { "max-memory", VALUE },   { "max-cpu-secs", VALUE },
-    { "session", VALUE },
+    { "session", VALUE },      { "no-follow", FLAG },
 };
 
 static int fail(struct hs_ui_settings *settings, const char *format, ...) HS_PRINTF(2, 3);
@@ -87,6 +87,7 @@ static int add_option(struct hs_ui_settings *settings, int which, const char *va
     settings->options[settings->count++] = option;
     settings->has_blocks |= strcmp(name, "blocks") == 0;
     settings->has_children |= strcmp(name, "children") == 0;
+    settings->is_not_following |= strcmp(name, "no-follow") == 0;
     settings->is_nameless |= strcmp(name, "no-symbolize") == 0;
     return 0;
 }
@@ -241,8 +242,10 @@ char **hs_ui_settings_line(const struct hs_ui_settings *settings, const char *co
         }
     }
     for (size_t i = 0; is_whole && i < settings->count; i++) {
-        line[count] = strdup(settings->options[i]);
-        is_whole = line[count++] != NULL;
+        if (strcmp(settings->options[i], "--no-follow") != 0) {
+            line[count] = strdup(settings->options[i]);
+            is_whole = line[count++] != NULL;
+        }
     }
     *ret_count = count;
     if (!is_whole) {

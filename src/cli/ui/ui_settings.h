@@ -30,7 +30,8 @@ struct hs_http_request;
 struct hs_ui_settings {
     char *options[HS_UI_SETTINGS_MAX]; /* owned */
     size_t count;
-    bool has_blocks, has_children, is_nameless; /* what a TraceConfig cannot say */
+    /* What a TraceConfig cannot say. Only `attach` can leave children out, and not `start`. */
+    bool has_blocks, has_children, is_nameless, is_not_following;
     char error[HS_UI_SETTINGS_ERROR_MAX];
 };
 
@@ -42,8 +43,8 @@ int hs_ui_settings_read_arguments(struct hs_ui_settings *settings,
 /* Frees the options. */
 void hs_ui_settings_deinit(struct hs_ui_settings *settings);
 
-/* A command line for main(): copies of the command's name and the options, ended by NULL. The
- * caller frees it with hs_ui_settings_free_line(); NULL: memory ran out. */
+/* A command line of `start` for main(): copies of the command's name and the options that it has,
+ * ended by NULL. The caller frees it with hs_ui_settings_free_line(); NULL: memory ran out. */
 char **hs_ui_settings_line(const struct hs_ui_settings *settings, const char *command,
                            const char *extra_option, int *ret_count);
 /* Frees it. Accepts NULL. */

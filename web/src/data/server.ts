@@ -65,27 +65,35 @@ export function noAnswer(): ServerError {
   return new ServerError(0, "“heapscope ui” does not answer.", next);
 }
 
+/* The server answers refusals with the status 200, and with this header: browsers write each answer
+ * with an error's status on the console, whatever the page makes of it. */
+function statusOf(answer: Response): number {
+  return Number(answer.headers.get("X-Heapscope-Status")) || answer.status;
+}
+
 async function errorFrom(answer: Response): Promise<ServerError> {
+  const status = statusOf(answer);
   const text = await answer.text();
   try {
     const { error } = JSON.parse(text) as { error?: unknown };
-    if (typeof error === "string") return errorOf(answer.status, error);
+    if (typeof error === "string") return errorOf(status, error);
   } catch {
     /* A text that is no JSON: the status says enough. */
   }
-  return errorOf(answer.status, "");
+  return errorOf(status, "");
 }
 
 /* As fetch(), but an answer that is an error is an exception. */
 export async function ask(path: string, init?: RequestInit): Promise<Response> {
   let answer: Response;
   try {
-    answer = await fetch(path, init);
+    const headers = { ...init?.headers, "X-Heapscope-Errors": "as-answers" };
+    answer = await fetch(path, { ...init, headers });
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     throw noAnswer();
   }
-  if (!answer.ok) throw await errorFrom(answer);
+  if (statusOf(answer) >= 400) throw await errorFrom(answer);
   return answer;
 }
 

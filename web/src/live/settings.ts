@@ -14,6 +14,8 @@ export interface Field {
   placeholder?: string;
   /* Only the daemon can do it, and not `heapscope attach`. */
   isOfDaemon?: boolean;
+  /* Only `heapscope attach` can do it, and not the daemon. */
+  isOfAttach?: boolean;
   /* Only where processes are chosen by name. */
   isOfNames?: boolean;
 }
@@ -45,6 +47,14 @@ export const GROUPS: readonly Group[] = [
     words: "Children that a process forks later are recorded with it.",
     fields: [
       flag("children", "Its children, too", "Also record the children that it already has."),
+      {
+        ...flag(
+          "no-follow",
+          "Nothing but this process",
+          "Neither children that it forks later nor programs that it executes.",
+        ),
+        isOfAttach: true,
+      },
       ofNames(
         text("min-memory", "At least this much memory", "100M", "Leave out smaller processes."),
       ),
@@ -140,7 +150,9 @@ function isSet(value: string | boolean | undefined): value is string | true {
 
 export function fieldsOf(group: Group, target: Target, hasDaemon: boolean): Field[] {
   return group.fields.filter(
-    (field) => (hasDaemon || !field.isOfDaemon) && (target.pid === null || !field.isOfNames),
+    (field) =>
+      (hasDaemon ? !field.isOfAttach : !field.isOfDaemon) &&
+      (target.pid === null || !field.isOfNames),
   );
 }
 

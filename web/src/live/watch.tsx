@@ -61,7 +61,8 @@ function Figures({ state, update, resident }: FiguresProps) {
 
 /* What watching costs. */
 function look({ interval_ms, look_cpu_ms }: WatchUpdate): string {
-  return `a look each ${duration(interval_ms / 1000)} takes ${duration(look_cpu_ms / 1000)}`;
+  const cost = look_cpu_ms > 0 ? ` takes ${duration(look_cpu_ms / 1000)}` : "";
+  return `a look each ${duration(interval_ms / 1000)}${cost}`;
 }
 
 function facts(update: WatchUpdate): string {
