@@ -15,7 +15,9 @@
 #include <unistd.h>
 
 #define PLACES 4
-#define DEPTH  10
+#ifndef DEPTH
+#define DEPTH 10
+#endif
 
 static uint64_t state = 88172645463325252U;
 

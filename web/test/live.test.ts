@@ -197,6 +197,46 @@ const FIRST: Partial<WatchUpdate> = {
   },
 };
 
+const stacksOf = (state: WatchState, filter = "") =>
+  topRows(state, { kind: "stacks", heap: null, filter, sort: "live" }).rows;
+
+describe("many stacks of a watched process", () => {
+  /* Stack i has the frames i % 7 and 7, and i bytes. */
+  const count = 1000;
+  const ids = Array.from({ length: count }, (_, i) => i);
+  const many = update(1, 1000, 0, {
+    strings: ["a", "b", "c", "d", "e", "f", "g", "main", "/usr/bin/app"],
+    frames: {
+      id: [0, 1, 2, 3, 4, 5, 6, 7],
+      function: [0, 1, 2, 3, 4, 5, 6, 7],
+      module: Array(8).fill(8),
+    },
+    stacks: { id: ids, heap: ids.map(() => 0), frames: ids.map((i) => [i % 7, 7]) },
+    rows: {
+      stack: ids,
+      live_bytes: ids,
+      live_count: ids.map(() => 1),
+      alloc_bytes: ids,
+      alloc_count: ids.map(() => 1),
+    },
+  });
+
+  it("give the largest rows, and count the others", () => {
+    const state = new WatchState();
+    state.take(many);
+    const top = topRows(state, { kind: "stacks", heap: null, filter: "", sort: "live" });
+    expect(top.rows.map((row) => row.id)).toEqual(ids.slice(-100).reverse());
+    expect(top.leftOut).toBe(count - 1 - 100);
+    const ofC = ids.filter((i) => i % 7 === 2).reverse();
+    const found = topRows(state, { kind: "stacks", heap: null, filter: "C", sort: "live" });
+    expect(found.rows.map((row) => row.id)).toEqual(ofC.slice(0, 100));
+    expect(found.leftOut).toBe(ofC.length - 100);
+    const sums = state.functions(null);
+    expect(sums.find((row) => row.id === 7)!.liveBytes).toBe((count * (count - 1)) / 2);
+    expect(sums.find((row) => row.id === 2)!.ownBytes).toBe(ofC.reduce((a, b) => a + b, 0));
+  });
+});
+
 describe("types of a watched process", () => {
   const named = { ...FIRST, strings: [...FIRST.strings!, "Foo", "Bar"] };
   const typed = (stack: number[], type: number[], live_bytes: number[]) => ({
@@ -259,7 +299,7 @@ describe("a watched process", () => {
       ["main", 1000, 0],
     ]);
     expect(state.functions(1).map((row) => row.liveBytes)).toEqual([70, 70]);
-    expect(state.stacks(null).map((row) => row.id)).toEqual([200]);
+    expect(stacksOf(state).map((row) => row.id)).toEqual([200]);
     expect(state.moduleName(0)).toBe("app");
     expect(state.rates()).toBeNull();
   });
@@ -269,7 +309,7 @@ describe("a watched process", () => {
     state.take(update(1, 1000, 1000, FIRST));
     state.take(update(2, 2000, 3000));
     expect(state.rates()).toEqual({ live: 2000, alloc: 4000 });
-    expect(state.stacks(null)[0].growth).toBe(2000);
+    expect(stacksOf(state)[0].growth).toBe(2000);
     for (let i = 3; i < 40; i++) state.take(update(i, i * 1000, 3000 + (i - 2) * 500));
     expect(state.rates()?.live).toBe(500);
     expect(state.functions(null)[0].growth).toBe(500);

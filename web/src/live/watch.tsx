@@ -171,7 +171,9 @@ export function Watch({ pid, views }: { pid: number; views: readonly string[] })
           {update.process.lost_count === 1 ? "is" : "are"} lost: the figures are too small.
         </p>
       )}
-      {link && update && <Picture link={link} update={update} />}
+      {link && update && link.status.kind !== "receiving" && (
+        <Picture link={link} update={update} />
+      )}
     </div>
   );
 }

@@ -14,6 +14,8 @@ import { WatchState } from "./watch_state.ts";
 
 export type LinkStatus =
   | { kind: "connecting" }
+  /* The first stacks come; so many are there. */
+  | { kind: "receiving"; count: number }
   | { kind: "live" }
   | { kind: "hidden" }
   /* The picture stands still; so many updates wait. */
@@ -26,6 +28,17 @@ export type LinkStatus =
 /* So many updates are kept while the picture is paused; then the connection is closed. */
 const WAITING_MAX = 300;
 const RETRY_MS = [1000, 2000, 5000, 10000];
+
+/* Names are made visible; there are far more numbers than names. */
+function updateOf(data: string): WatchUpdate {
+  const raw = JSON.parse(data) as WatchUpdate;
+  return {
+    ...raw,
+    process: makeVisible(raw.process),
+    heaps: makeVisible(raw.heaps),
+    strings: makeVisible(raw.strings),
+  };
+}
 
 export class WatchLink {
   state = new WatchState();
@@ -134,26 +147,31 @@ export class WatchLink {
   }
 
   private take({ event, data }: ServerEvent): void {
-    const message = makeVisible(JSON.parse(data) as unknown);
     if (event === "ledger") {
-      this.state.ledger = message as Ledger;
+      this.state.ledger = makeVisible(JSON.parse(data) as Ledger);
       if (this.status.kind === "live") this.onChange();
       return;
     }
     if (event === "end") {
+      const { reason } = makeVisible(JSON.parse(data) as { reason: string });
       for (const update of this.waiting.splice(0)) this.apply(update);
       this.series.gap();
-      this.set({ kind: "ended", reason: (message as { reason: string }).reason });
+      this.set({ kind: "ended", reason });
       return;
     }
     if (event !== "update") return;
     this.tries = 0;
+    const update = updateOf(data);
     if (this.status.kind === "paused") {
-      this.wait(message as WatchUpdate);
+      this.wait(update);
       return;
     }
-    this.apply(message as WatchUpdate);
-    this.set({ kind: "live" });
+    this.apply(update);
+    /* Of many stacks, the first update has parts: until the last of them, sums mean nothing. Later
+     * ones are shown with their last part, too. */
+    if (!update.has_more) this.set({ kind: "live" });
+    else if (this.status.kind !== "live")
+      this.set({ kind: "receiving", count: this.state.stackCount });
   }
 
   private apply(update: WatchUpdate): void {

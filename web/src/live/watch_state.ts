@@ -6,7 +6,9 @@
  * so that the memory has a limit of some 60 bytes a stack, however long a process is watched.
  */
 import type { Ledger } from "../data/documents.ts";
+import { grownFloats } from "./grown.ts";
 import type { WatchUpdate } from "./watch_events.ts";
+import { WatchStacks } from "./watch_stacks.ts";
 import { WatchTypes } from "./watch_types.ts";
 
 /* How old the older figures are at least, before they are replaced. */
@@ -19,24 +21,6 @@ export const FIGURES: readonly Figure[] = [
   "alloc_bytes",
   "alloc_count",
 ];
-
-/* One number for each stack, in an array that grows. */
-class Column {
-  values = new Float64Array(64);
-
-  set(index: number, value: number): void {
-    if (index >= this.values.length) {
-      const larger = new Float64Array(Math.max(index + 1, 2 * this.values.length));
-      larger.set(this.values);
-      this.values = larger;
-    }
-    this.values[index] = value;
-  }
-
-  at(index: number): number {
-    return index < this.values.length ? this.values[index] : 0;
-  }
-}
 
 interface Base {
   timeMs: number;
@@ -69,15 +53,12 @@ export class WatchState {
   /* What the resident memory consists of; null: nothing has come. */
   ledger: Ledger | null = null;
   private strings: string[] = [];
-  private frameFunction: number[] = [];
-  private frameModule: number[] = [];
-  private stackFrames: (readonly number[])[] = [];
-  private stackHeap: number[] = [];
-  private columns: Record<Figure, Column> = {
-    live_bytes: new Column(),
-    live_count: new Column(),
-    alloc_bytes: new Column(),
-    alloc_count: new Column(),
+  private known = new WatchStacks();
+  private columns = {
+    live_bytes: grownFloats(),
+    live_count: grownFloats(),
+    alloc_bytes: grownFloats(),
+    alloc_count: grownFloats(),
   };
   private typed = new WatchTypes();
   private older: Base | null = null;
@@ -87,15 +68,8 @@ export class WatchState {
   take(update: WatchUpdate): void {
     this.update = update;
     for (const text of update.strings) this.strings.push(text);
-    const { frames, stacks, rows } = update;
-    frames.id.forEach((id, i) => {
-      this.frameFunction[id] = frames.function[i];
-      this.frameModule[id] = frames.module[i];
-    });
-    stacks.id.forEach((id, i) => {
-      this.stackFrames[id] = stacks.frames[i];
-      this.stackHeap[id] = stacks.heap[i];
-    });
+    const { rows } = update;
+    this.known.take(update);
     for (const figure of FIGURES) {
       const values = rows[figure];
       rows.stack.forEach((id, i) => this.columns[figure].set(id, values[i]));
@@ -134,7 +108,11 @@ export class WatchState {
   }
 
   get stackCount(): number {
-    return this.stackFrames.length;
+    return this.known.count;
+  }
+
+  get stringCount(): number {
+    return this.strings.length;
   }
 
   text(string: number): string {
@@ -142,100 +120,126 @@ export class WatchState {
   }
 
   functionName(frame: number): string {
-    return this.text(this.frameFunction[frame]) || "[no name]";
+    return this.text(this.known.functionOf(frame)) || "[no name]";
   }
 
   moduleName(frame: number): string {
-    return this.text(this.frameModule[frame]).replace(/^.*\//, "");
+    return this.text(this.known.moduleOf(frame)).replace(/^.*\//, "");
   }
 
   /* Frames of a stack, the innermost first. */
-  framesOf(stack: number): readonly number[] {
-    return this.stackFrames[stack] ?? [];
+  framesOf(stack: number): number[] {
+    return [...this.known.framesOf(stack)];
   }
 
   heapOf(stack: number): string {
-    return this.update?.heaps[this.stackHeap[stack]]?.name ?? "";
+    return this.update?.heaps[this.known.heapOf(stack)]?.name ?? "";
   }
 
-  /* Whether a stack counts: of one heap, or of those that the total contains. */
-  private isShown(stack: number, heap: number | null): boolean {
-    const own = this.stackHeap[stack];
-    return heap === null ? !this.update?.heaps[own]?.is_carved : own === heap;
+  /* Has a stack a function whose number is marked with 1? */
+  hasMarked(stack: number, marks: Uint8Array): boolean {
+    return this.known.hasMarked(stack, marks);
   }
 
-  private rowOf(id: number, base: Base | null): Row {
-    const liveBytes = this.columns.live_bytes.at(id);
+  /* Calls `visit` for each stack that counts: of one heap, or of those that the total contains. */
+  eachStack(heap: number | null, visit: (stack: number) => void): void {
+    const heaps = this.update?.heaps ?? [];
+    const isShown = Uint8Array.from(heaps, ({ is_carved }, i) =>
+      Number(heap === null ? !is_carved : i === heap),
+    );
+    for (let id = 0; id < this.known.end; id++) {
+      if (this.known.isKnown(id) && isShown[this.known.heapOf(id)] === 1) visit(id);
+    }
+  }
+
+  /* A figure of a stack, without a row for each of them. */
+  figureOf(stack: number, figure: Figure): number {
+    const { values } = this.columns[figure];
+    return stack < values.length ? values[stack] : 0;
+  }
+
+  /* Bytes that lived when growth begins to be measured; null: that is not known yet. */
+  earlierOf(): ((stack: number) => number) | null {
+    const base = this.base();
+    return base ? (stack) => (stack < base.live.length ? base.live[stack] : 0) : null;
+  }
+
+  private seconds(base: Base): number {
+    return this.update ? (this.update.time_ms - base.timeMs) / 1000 : 0;
+  }
+
+  rowOf(id: number): Row {
+    const base = this.base();
+    const liveBytes = this.figureOf(id, "live_bytes");
     const before = base && id < base.live.length ? base.live[id] : 0;
-    const seconds = base && this.update ? (this.update.time_ms - base.timeMs) / 1000 : 0;
     return {
       id,
       liveBytes,
-      liveCount: this.columns.live_count.at(id),
-      allocBytes: this.columns.alloc_bytes.at(id),
-      growth: base ? (liveBytes - before) / seconds : null,
+      liveCount: this.figureOf(id, "live_count"),
+      allocBytes: this.figureOf(id, "alloc_bytes"),
+      growth: base ? (liveBytes - before) / this.seconds(base) : null,
     };
-  }
-
-  stacks(heap: number | null): Row[] {
-    const rows: Row[] = [];
-    const base = this.base();
-    this.stackFrames.forEach((_, id) => {
-      if (this.isShown(id, heap)) rows.push(this.rowOf(id, base));
-    });
-    return rows;
   }
 
   /* Sums of the stacks that a function occurs in, each stack once. */
   functions(heap: number | null): FunctionRow[] {
-    const sums = new Map<number, FunctionRow>();
-    for (const stack of this.stacks(heap)) {
-      const seen = new Set<number>();
-      this.framesOf(stack.id).forEach((frame, depth) => {
-        const id = this.frameFunction[frame];
-        if (seen.has(id)) return;
-        seen.add(id);
-        const sum = sums.get(id) ?? this.emptyRow(id, frame);
-        sum.liveBytes += stack.liveBytes;
-        sum.liveCount += stack.liveCount;
-        sum.allocBytes += stack.allocBytes;
-        if (depth === 0) sum.ownBytes += stack.liveBytes;
-        if (stack.growth !== null) sum.growth = (sum.growth ?? 0) + stack.growth;
-        sums.set(id, sum);
+    const sums: (FunctionRow | undefined)[] = new Array(this.strings.length);
+    const found: FunctionRow[] = [];
+    const marks = new Int32Array(this.strings.length);
+    const base = this.base();
+    const seconds = base ? this.seconds(base) : 0;
+    let mark = 0;
+    const { live_bytes, live_count, alloc_bytes } = this.columns;
+    this.eachStack(heap, (stack) => {
+      const liveBytes = live_bytes.values[stack];
+      const liveCount = live_count.values[stack];
+      const allocBytes = alloc_bytes.values[stack];
+      const before = base && stack < base.live.length ? base.live[stack] : 0;
+      this.known.eachFunction(stack, marks, ++mark, (id, frame, depth) => {
+        let sum = sums[id];
+        if (!sum) {
+          sum = this.emptyRow(id, frame, base !== null);
+          sums[id] = sum;
+          found.push(sum);
+        }
+        sum.liveBytes += liveBytes;
+        sum.liveCount += liveCount;
+        sum.allocBytes += allocBytes;
+        if (depth === 0) sum.ownBytes += liveBytes;
+        if (sum.growth !== null) sum.growth += (liveBytes - before) / seconds;
       });
-    }
-    return [...sums.values()];
+    });
+    return found;
   }
 
   /* Sums by type: the id is the number of its name, or NO_TYPE. Growth is that of all heaps. */
   types(heap: number | null): Row[] {
     const sums = new Map<number, Row>();
+    let last: Row | null = null;
     const add = (id: number, liveBytes: number, liveCount: number) => {
-      const sum = sums.get(id) ?? { id, liveBytes: 0, liveCount: 0, allocBytes: NaN, growth: null };
-      sum.liveBytes += liveBytes;
-      sum.liveCount += liveCount;
-      sums.set(id, sum);
+      if (last?.id !== id) {
+        last = sums.get(id) ?? { id, liveBytes: 0, liveCount: 0, allocBytes: NaN, growth: null };
+        sums.set(id, last);
+      }
+      last.liveBytes += liveBytes;
+      last.liveCount += liveCount;
     };
-    this.stackFrames.forEach((_, id) => {
-      if (!this.isShown(id, heap)) return;
-      const whole = {
-        bytes: this.columns.live_bytes.at(id),
-        count: this.columns.live_count.at(id),
-      };
-      for (const { type, bytes, count } of this.typed.of(id, whole)) add(type, bytes, count);
+    const bytes = this.columns.live_bytes.values;
+    const counts = this.columns.live_count.values;
+    this.eachStack(heap, (id) => {
+      if (bytes[id] > 0) this.typed.each(id, bytes[id], counts[id], add);
     });
     const base = heap === null ? this.base() : null;
-    if (base && this.update) {
-      const seconds = (this.update.time_ms - base.timeMs) / 1000;
+    if (base) {
       for (const row of sums.values()) {
-        row.growth = (row.liveBytes - (base.types.get(row.id) ?? 0)) / seconds;
+        row.growth = (row.liveBytes - (base.types.get(row.id) ?? 0)) / this.seconds(base);
       }
     }
     return [...sums.values()];
   }
 
-  private emptyRow(id: number, frame: number): FunctionRow {
+  private emptyRow(id: number, frame: number, hasGrowth: boolean): FunctionRow {
     const zero = { liveBytes: 0, liveCount: 0, allocBytes: 0, ownBytes: 0 };
-    return { id, module: this.frameModule[frame], growth: null, ...zero };
+    return { id, module: this.known.moduleOf(frame), growth: hasGrowth ? 0 : null, ...zero };
   }
 }

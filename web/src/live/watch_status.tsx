@@ -6,7 +6,7 @@ import { useEffect, useState } from "preact/hooks";
 
 import { findFile } from "../data/served_files.ts";
 import { getJson, sentence, ServerError, type ServedFile } from "../data/server.ts";
-import { cut, plural } from "../format.ts";
+import { count, cut, plural } from "../format.ts";
 import { Trouble } from "../shell/trouble.tsx";
 import { navigate } from "../state.ts";
 import { recordingOf, type MachineProcesses, type Recording, type Sessions } from "./answers.ts";
@@ -20,6 +20,8 @@ function Words({ status }: { status: LinkStatus }) {
   switch (status.kind) {
     case "connecting":
       return <>Connecting to the recording…</>;
+    case "receiving":
+      return <>Receiving the stacks that there are: {count(status.count)} until now…</>;
     case "live":
       return (
         <>

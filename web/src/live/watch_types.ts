@@ -1,44 +1,72 @@
 /*
  * What of the stacks of a watched process is of which type.
  */
+import { grownFloats, grownInts } from "./grown.ts";
 import type { WatchUpdate } from "./watch_events.ts";
 
 /* In place of the number of a name: what was read, and has no type. */
 export const NO_TYPE = -1;
 
-export interface TypeAmount {
+interface TypeAmount {
   type: number;
   bytes: number;
   count: number;
 }
 
+/* Most stacks have one type or none: these are in arrays of numbers, as there may be a million. */
 export class WatchTypes {
-  /* By stack; stacks without a type have none. */
-  private ofStack = new Map<number, TypeAmount[]>();
+  /* By stack: 1 + the type if it has one, 0: it has none, -1: it has several. */
+  private type = grownInts();
+  private bytes = grownFloats();
+  private counts = grownFloats();
+  private several = new Map<number, TypeAmount[]>();
 
   take(rows: WatchUpdate["types"]): void {
     if (!rows) return;
-    const begun = new Set<number>();
-    rows.stack.forEach((stack, i) => {
-      if (!begun.has(stack)) this.ofStack.delete(stack);
-      begun.add(stack);
-      const amount = { type: rows.type[i], bytes: rows.live_bytes[i], count: rows.live_count[i] };
-      if (amount.bytes <= 0 && amount.count <= 0) return;
-      const own = this.ofStack.get(stack);
-      if (own) own.push(amount);
-      else this.ofStack.set(stack, [amount]);
-    });
+    const { stack, type, live_bytes, live_count } = rows;
+    for (let i = 0; i < stack.length;) {
+      const begin = i;
+      while (i < stack.length && stack[i] === stack[begin]) i++;
+      this.set(stack[begin], i - begin, type[begin], live_bytes[begin], live_count[begin]);
+      if (i - begin === 1) continue;
+      const own = [];
+      for (let k = begin; k < i; k++) {
+        own.push({ type: type[k], bytes: live_bytes[k], count: live_count[k] });
+      }
+      this.several.set(stack[begin], own);
+    }
   }
 
-  /* The types of a stack that holds so much, and what has none. */
-  of(stack: number, whole: { bytes: number; count: number }): TypeAmount[] {
-    const own = this.ofStack.get(stack) ?? [];
-    const rest = { type: NO_TYPE, bytes: whole.bytes, count: whole.count };
-    for (const { bytes, count } of own) {
-      rest.bytes -= bytes;
-      rest.count -= count;
+  private set(stack: number, rows: number, type: number, bytes: number, count: number): void {
+    if (this.several.size > 0) this.several.delete(stack);
+    const isAny = bytes > 0 || count > 0;
+    this.type.set(stack, rows > 1 ? -1 : isAny ? type + 1 : 0);
+    this.bytes.set(stack, bytes);
+    this.counts.set(stack, count);
+  }
+
+  /* Calls `add` for each type of a stack that holds so much, and for what has none. */
+  each(
+    stack: number,
+    wholeBytes: number,
+    wholeCount: number,
+    add: (type: number, bytes: number, count: number) => void,
+  ): void {
+    const type = stack < this.type.values.length ? this.type.values[stack] : 0;
+    let bytes = wholeBytes;
+    let count = wholeCount;
+    if (type > 0) {
+      add(type - 1, this.bytes.values[stack], this.counts.values[stack]);
+      bytes -= this.bytes.values[stack];
+      count -= this.counts.values[stack];
+    } else if (type < 0) {
+      for (const own of this.several.get(stack) ?? []) {
+        add(own.type, own.bytes, own.count);
+        bytes -= own.bytes;
+        count -= own.count;
+      }
     }
     /* Sums of fractions differ in their last digits. */
-    return rest.bytes > 1e-9 * whole.bytes ? [...own, rest] : own;
+    if (bytes > 1e-9 * wholeBytes) add(NO_TYPE, bytes, count);
   }
 }
