@@ -48,7 +48,9 @@ function watchTurns() {
 }
 
 const drawn = () =>
-  new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))));
+  new Promise((done) =>
+    requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))),
+  );
 
 /* Not the element itself: a handle of it would keep all that it was made of. */
 function isDone(wanted) {
@@ -69,7 +71,8 @@ async function measurePage(browser, file) {
   const start = performance.now();
   await page.goto(`${pathToFileURL(resolve(file)).href}#view=health`);
   await page.waitForFunction(isDone, "main");
-  console.log(`| ${file} | clock, ms | CPU, ms | longest stop, ms | memory now, MB | at most, MB |`);
+  const heads = ["clock, ms", "CPU, ms", "longest stop, ms", "memory now, MB", "at most, MB"];
+  console.log(`| ${file} | ${heads.join(" | ")} |`);
   console.log("|---|---:|---:|---:|---:|---:|");
   const { processInfo } = await root.send("SystemInfo.getProcessInfo");
   const pids = processInfo.filter(({ type }) => type === "renderer").map(({ id }) => id);
@@ -104,7 +107,8 @@ async function measurePage(browser, file) {
   const heap = async (when) => {
     const { usedSize, backingStorageSize = 0 } = await session.send("Runtime.getHeapUsage");
     const [own, arrays] = [usedSize, backingStorageSize].map((bytes) => Math.round(bytes / 1e6));
-    console.log(`${when}: JavaScript heap ${own} MB, arrays ${arrays} MB, all ${resident("VmRSS")} MB`);
+    const all = resident("VmRSS");
+    console.log(`${when}: JavaScript heap ${own} MB, arrays ${arrays} MB, all ${all} MB`);
   };
   await heap("at the end");
   await session.send("HeapProfiler.collectGarbage");

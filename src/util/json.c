@@ -126,8 +126,10 @@ void hs_json_string(struct hs_json *json, const char *text)
     quoted(json->buf, text);
 }
 
-/* Writes a whole number. Documents have millions of them, so that printf() would take a fifth of the
- * time in which a page is written. */
+/*
+ * Writes a whole number. Documents have millions of them, so that printf() would take a fifth of
+ * the time in which a page is written.
+ */
 static void whole(struct hs_buf *buf, bool is_negative, uint64_t value)
 {
     char text[24];

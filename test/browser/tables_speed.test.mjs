@@ -10,6 +10,8 @@ import { openPage, startBrowser, stopBrowser } from "./page.mjs";
 before(startBrowser);
 after(stopBrowser);
 
+const FILTERS = ["show-stack", "hide-stack", "from-frame", "hide-frame", "pivot"];
+
 /* Returns a function that measures what an action takes, in milliseconds. */
 async function meter({ context, page }) {
   const session = await context.newCDPSession(page);
@@ -24,6 +26,14 @@ async function meter({ context, page }) {
     await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))));
     return Math.round((await taken()) - start);
   };
+}
+
+/* What the page's objects and arrays take, in megabytes. */
+async function memoryOf({ context, page }) {
+  const session = await context.newCDPSession(page);
+  await session.send("HeapProfiler.collectGarbage");
+  const { usedSize, backingStorageSize } = await session.send("Runtime.getHeapUsage");
+  return Math.round((usedSize + backingStorageSize) / 1e6);
 }
 
 /* Waits for rows: all of them, or those that a filter leaves. */
@@ -47,6 +57,16 @@ test("100,000 stacks are shown, filtered, sorted and scrolled without waiting", 
   });
   assert.match(await page.textContent("[role=status]"), /of 100,000 rows/);
   assert.ok((await page.$$("[role=row]")).length < 60, "only visible rows are elements");
+  for (const kind of FILTERS) {
+    times[kind] = await measured(async () => {
+      await go(`#view=table&table.kind=stacks&filter=${kind}:function_12`);
+      await page.waitForFunction(
+        () => !/of 100,000 rows/.test(document.querySelector("[role=status]")?.textContent ?? ""),
+      );
+    });
+    await go("#view=table&table.kind=stacks");
+    await isDrawn(page, false);
+  }
   times.filter = await measured(async () => {
     await go("#view=table&table.kind=stacks&table.search=function_17%5C(");
     await isDrawn(page, true);
@@ -66,8 +86,12 @@ test("100,000 stacks are shown, filtered, sorted and scrolled without waiting", 
     await page.waitForSelector("[aria-level='2']");
   });
   times.open = await measured(() => page.click("[aria-level='2'] button"));
+  const megabytes = await memoryOf(opened);
+  console.log(`# memory: ${megabytes} MB`);
+  assert.ok(megabytes > 5 && megabytes <= 150, `the page has ${megabytes} MB`);
   console.log(`# milliseconds: ${JSON.stringify(times)}`);
   const most = { first: 1000, filter: 100, sort: 100, scroll: 100, details: 300, open: 100 };
+  for (const kind of FILTERS) most[kind] = 100;
   for (const [what, limit] of Object.entries(most)) {
     assert.ok(times[what] <= limit, `${what}: ${times[what]} ms; ${JSON.stringify(times)}`);
   }

@@ -115,6 +115,13 @@ def test_100_000_stacks_are_fluid(tmp_path):
     page_browser.try_page("tables_speed", path, SHOTS / "large")
 
 
+@pytest.mark.slow
+def test_1_000_000_stacks_take_bounded_memory(tmp_path):
+    path = tmp_path / "million.html"
+    path.write_text(page_large.page(page_browser.template(), 1_000_000), encoding="utf-8")
+    page_browser.try_page("million", path, SHOTS / "million")
+
+
 @pytest.mark.parametrize("name", ["python", "forks", "compiler"])
 def test_every_view_of_a_recorded_program(recorded, name):
     page_browser.try_page("every_view", recorded[name], SHOTS / name)

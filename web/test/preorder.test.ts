@@ -1,4 +1,4 @@
-/* preorder.ts: a large tree in another order is the same tree, and its rows are of the same stacks. */
+/* preorder.ts: a large tree in another order is the same tree, with rows of the same stacks. */
 import { expect, it } from "vitest";
 
 import { LARGE_TREE, placedParents, placedValues, preorderPlaces } from "../src/data/preorder.ts";

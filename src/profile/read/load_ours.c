@@ -245,7 +245,7 @@ static void close_dump(struct hs_load *load, struct hs_load_process *process, bo
         load->err = samples ? load->err : -ENOMEM;
     }
     process->last_dump = hs_builder_dump(load->builder, &process->head, samples, count);
-    /* The profile has a copy. Of a million stacks, the samples and the parts are the most memory. */
+    /* The profile has a copy, and the parts of a million stacks need as much memory again. */
     free(samples);
     give_parts(load, process);
     hs_load_blocks_give(load, &process->blocks, process->last_dump);

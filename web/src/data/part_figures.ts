@@ -72,7 +72,7 @@ const withoutParts = (selection: Selection): Selection => ({
   parts: { thread: null, type: null, scope: null, age: null },
 });
 
-/* The shown node whose function row `row` counts for, or the row's own where filters hide that one. */
+/* The shown node whose function a row counts for, or the row's own where filters hide that one. */
 export function headlineOf(
   profile: Profile,
   stacks: Stacks,

@@ -2,8 +2,8 @@
  * Reads the rows of a snapshot from the bytes of their document: large ones in a worker of the
  * browser, so that the page answers meanwhile, and what the text needs in memory is gone with it.
  *
- * The worker is made by whoever starts the page (main.tsx). Where there is none, as in tests, or the
- * browser lets the page have none, the page itself does the work.
+ * main.tsx says how a worker is made. Where there is none, as in tests, or the browser lets the
+ * page have none, the page itself does the work.
  */
 import { Column, FormatError } from "./columns.ts";
 import type { RawRows } from "./documents.ts";

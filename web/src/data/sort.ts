@@ -1,7 +1,7 @@
 /*
- * Sorts numbers by values, of which there may be a million: by the 16 bits of a value at a time, the
- * lowest first, which takes as many steps as there are numbers. A comparison of two at a time takes
- * ten times as long.
+ * Sorts numbers by values, of which there may be a million: by 16 bits of a value at a time, the
+ * lowest first, which takes as many steps as there are numbers. A comparison of two at a time
+ * takes ten times as long.
  *
  * Ensures   numbers with equal values keep their order, both ways.
  */
@@ -16,7 +16,10 @@ function withoutNegativeZeros(values: Float64Array): Float64Array<ArrayBuffer> {
   return copy;
 }
 
-/* The bits of the values (the lowest 16 first, as processors of browsers have them), such that their order as integers is the order of the values. */
+/*
+ * The bits of the values, such that their order as integers is the order of the values. The lowest
+ * 16 bits come first, as the processors of browsers have them.
+ */
 function orderedBits(values: Float64Array, isDescending: boolean): Uint16Array {
   const bits = new Uint32Array(withoutNegativeZeros(values).buffer);
   for (let i = 0; i < bits.length; i += 2) {
