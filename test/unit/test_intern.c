@@ -46,6 +46,40 @@ static void test_ids_are_dense_and_stable(void **state)
 }
 
 /*
+ * Keys of a call tree: callers that have one callee each, as in a chain, one that has very many,
+ * and callers with numbers far beyond the table.
+ */
+static void test_callees(void **state)
+{
+    (void)state;
+    enum { CALLEES = 30000 };
+    struct hs_intern table = { 0 };
+    uint32_t id, count = 0;
+    bool is_new;
+    for (uint32_t round = 0; round < 2; round++) {
+        for (uint32_t i = 0; i < CALLEES; i++) {
+            const struct hs_intern_key keys[] = {
+                { .hi = (uint64_t)i << 32 | 5 },
+                { .hi = (uint64_t)7 << 32 | (1000 + i) },
+                { .hi = (uint64_t)(UINT32_MAX - i % 100) << 32 | i, .lo = i % 3 },
+            };
+            for (size_t k = 0; k < 3; k++) {
+                assert_int_equal(hs_intern_put(&table, keys[k], &id, &is_new), 0);
+                assert_int_equal(is_new, round == 0);
+                assert_int_equal(id, 3 * i + k);
+                count += is_new;
+            }
+        }
+        HS_ASSERT(hs_intern_is_valid(&table));
+    }
+    assert_int_equal(count, 3 * CALLEES);
+    assert_int_equal(table.count, count);
+    assert_false(
+        hs_intern_find(&table, (struct hs_intern_key){ .hi = (uint64_t)CALLEES << 32 | 5 }, &id));
+    hs_intern_deinit(&table);
+}
+
+/*
  * All strings of length 0..2 over a small alphabet that includes zero, and the same strings
  * extended by zeros.
  */
@@ -122,6 +156,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ids_are_dense_and_stable),
+        cmocka_unit_test(test_callees),
         cmocka_unit_test(test_hash_tells_apart),
         cmocka_unit_test(test_hash_spreads),
         cmocka_unit_test(test_array),
