@@ -28,6 +28,7 @@ const ACTIONS = [
   ]),
   ["functions, show-stack", `view=table&filter=show-stack:${PATTERN}`, ROWS],
   ["functions, all columns", "view=table&table.columns=all", ROWS],
+  ["heap details", "view=details", "[aria-level='2']"],
   ["flame graph", "view=flame", ".graph-canvas"],
   ["flame graph, show-stack", `view=flame&filter=show-stack:${PATTERN}`, ".graph-canvas"],
   ["flame graph, pivot", `view=flame&filter=pivot:${PATTERN}`, ".graph-canvas"],

@@ -39,7 +39,8 @@ export interface Group {
 export const SHOWN = 25;
 
 export function everything(entries: Entries): Group {
-  const all = Int32Array.from({ length: entries.count }, (_, i) => i);
+  const all = new Int32Array(entries.count);
+  for (let i = 0; i < all.length; i++) all[i] = i;
   const nodes = new Int32Array(entries.count).fill(-1);
   return groupOf(entries, { dimension: "all", index: 0 }, all, nodes, false);
 }
