@@ -51,11 +51,14 @@ test("100,000 stacks are shown, filtered, sorted and scrolled without waiting", 
   const go = (fragment) => page.evaluate((hash) => (location.hash = hash), fragment);
   const sort = (column) => page.click(`[role=columnheader] button >> text=${column}`);
   const times = {};
+  let workerCount = 0;
+  page.on("worker", () => workerCount++);
   times.first = await measured(async () => {
     await go("#view=table&table.kind=stacks");
     await isDrawn(page, false);
   });
   assert.match(await page.textContent("[role=status]"), /of 100,000 rows/);
+  assert.equal(workerCount, 1, "a worker reads the rows");
   assert.ok((await page.$$("[role=row]")).length < 60, "only visible rows are elements");
   for (const kind of FILTERS) {
     times[kind] = await measured(async () => {

@@ -5,6 +5,7 @@ Chromium has the whole list (test/browser); this finds what another engine does 
 
 import firefox
 import page_browser
+import page_large
 import page_sample
 import pytest
 from waiting import wait_until
@@ -73,3 +74,13 @@ def test_the_difference_says_what_changed(browser, page):
     browser.click("button[aria-label='Exchange before and after']")
     wait_until(lambda: "shrank" in browser.run("return document.querySelector('.change-words').textContent"), why="the sides are not exchanged")
     assert browser.complaints(page.as_uri()) == []
+
+
+def test_a_worker_reads_a_large_snapshot(browser, tmp_path):
+    """From a file on disk; a worker that the page's policy forbids would be a complaint."""
+    path = tmp_path / "large.html"
+    path.write_text(page_large.page(page_browser.template(), 100_000), encoding="utf-8")
+    go(browser, path, "#view=table&table.kind=stacks")
+    wait_until(lambda: "of 100,000 rows" in browser.run("return document.querySelector('[role=status]')?.textContent ?? ''"),
+               why="the table of stacks is not drawn", patience_s=60)
+    assert browser.complaints(path.as_uri()) == []
