@@ -1,4 +1,7 @@
-/* data/steps.ts, overview/drawn_steps.ts: values that hold, their sum, and their highest in parts of the time. */
+/*
+ * data/steps.ts, overview/drawn_steps.ts: values that hold, their sum, and their highest in parts of
+ * the time.
+ */
 import { describe, expect, it } from "vitest";
 
 import type { RawProfile } from "../src/data/documents.ts";
