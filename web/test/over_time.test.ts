@@ -1,7 +1,4 @@
-/*
- * data/steps.ts, overview/drawn_steps.ts: values that hold, their sum, and their highest in parts of
- * the time.
- */
+/* data/steps.ts, overview/drawn_steps.ts: values that hold, and their sum and highest ones. */
 import { describe, expect, it } from "vitest";
 
 import type { RawProfile } from "../src/data/documents.ts";
