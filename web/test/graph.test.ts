@@ -7,6 +7,7 @@ import type { Profile } from "../src/data/profile.ts";
 import { parseFilter } from "../src/data/select_filters.ts";
 import { filterStacks } from "../src/data/select_stacks.ts";
 import { loadSelected, selectionOf } from "../src/data/selection.ts";
+import { colouringOf } from "../src/graph/colours.ts";
 import { foldedOf } from "../src/graph/export.ts";
 import { dividedAt } from "../src/graph/flame_graph.tsx";
 import { hintOf, infoOf, stackText } from "../src/graph/info.ts";
@@ -309,4 +310,19 @@ it("says what the picture means", async () => {
   expect(hintOf(alone, true)).toMatch(/functions above it allocated\.$/);
   expect(hintOf(compared, false)).toMatch(/before or after, whichever is larger\.$/);
   expect(hintOf(up, false)).toMatch(/^The functions of the first row allocated; below each stand/);
+});
+
+it("gives colours to the modules that cover most of the picture, not to those that allocate", async () => {
+  const calls: Stacks = [
+    ...Array.from("abcdefg", (name): Stacks[number] => [`app ${name} malloc`, 1]),
+    ["app runtime malloc", 80],
+    ["app runtime json malloc", 10],
+  ];
+  const profile = madeTwice(calls, calls);
+  /* Each function is in a module of its own name. */
+  profile.functions.name.forEach((name, i) => (profile.functions.file[i] = name));
+  const { legend } = colouringOf(await modelOf(profile), "module")!;
+  const names = legend.map((each) => each.name);
+  expect(names.slice(0, 4).sort()).toEqual(["app", "json", "malloc", "runtime"]);
+  expect([names.length, names[names.length - 1]]).toEqual([8, "other modules"]);
 });

@@ -8,7 +8,7 @@ import { figuresByNode } from "../data/figures.ts";
 import type { Verdict } from "../data/margin.ts";
 import { moduleName, partName } from "../data/names.ts";
 import { FunctionClass, FunctionKind, type Profile } from "../data/profile.ts";
-import { placed } from "../data/select_stacks.ts";
+import { placed, withCallees } from "../data/select_stacks.ts";
 import { breakdown } from "../data/breakdown.ts";
 import type { GraphModel } from "./model.ts";
 
@@ -40,20 +40,30 @@ const REST = "--tint-8";
 const tint = (i: number) => `--tint-${i + 1}`;
 const noSign = () => "";
 
+/* The area of the boxes of each module: what their functions allocated, and those they called. */
+function areaByModule({ profile, stacks, values }: GraphModel): Map<string, number> {
+  const area = withCallees(stacks, placed(stacks, values));
+  const byFunction = new Float64Array(profile.functions.count);
+  const isDrawn = new Uint8Array(profile.functions.count);
+  for (let node = 0; node < area.length; node++) {
+    if (!stacks.isShown[node]) continue;
+    const index = stacks.functionOf[node];
+    byFunction[index] += area[node];
+    isDrawn[index] = 1;
+  }
+  const sums = new Map<string, number>();
+  isDrawn.forEach((drawn, index) => {
+    if (!drawn) return;
+    const name = moduleName(profile, index);
+    sums.set(name, (sums.get(name) ?? 0) + byFunction[index]);
+  });
+  return sums;
+}
+
 function byModule(model: GraphModel): Colouring {
   const { profile } = model;
-  const self = placed(model.stacks, model.values);
-  const sums = new Map<string, number>();
   const names = Array.from({ length: profile.functions.count }, (_, i) => moduleName(profile, i));
-  self.forEach((value, node) => {
-    if (value === 0) return;
-    const name = names[model.stacks.functionOf[node]];
-    sums.set(name, (sums.get(name) ?? 0) + value);
-  });
-  model.stacks.isShown.forEach((isShown, node) => {
-    const name = names[model.stacks.functionOf[node]];
-    if (isShown && !sums.has(name)) sums.set(name, 0);
-  });
+  const sums = areaByModule(model);
   sums.delete("");
   const order = [...sums].sort((a, b) => b[1] - a[1]).map(([name]) => name);
   const colours = new Map(order.slice(0, NAMED).map((name, i) => [name, tint(i)]));
