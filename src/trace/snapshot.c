@@ -1,9 +1,10 @@
-/* Frees snapshots. See snapshot.h. */
+/* Frees and checks snapshots. See snapshot.h. */
 #include "trace/snapshot.h"
 
 #include <math.h>
 #include <stdlib.h>
 
+#include "rt/check.h"
 #include "trace/heap_births.h"
 
 void hs_snapshot_free(struct hs_snapshot *snap)
@@ -44,6 +45,18 @@ void hs_snapshot_free(struct hs_snapshot *snap)
     free(snap->types);
     free(snap->blocks);
     free(snap);
+}
+
+const char *hs_snap_language_module(uint32_t language)
+{
+    static const char *const modules[HS_LANGUAGE_N] = {
+        [HS_LANGUAGE_OTHER] = "[script]", [HS_LANGUAGE_PYTHON] = "[python]",
+        [HS_LANGUAGE_JAVA] = "[java]",    [HS_LANGUAGE_JAVASCRIPT] = "[javascript]",
+        [HS_LANGUAGE_RUBY] = "[ruby]",    [HS_LANGUAGE_PHP] = "[php]",
+        [HS_LANGUAGE_PERL] = "[perl]",
+    };
+    HS_ASSERT(language < HS_LANGUAGE_N);
+    return modules[language];
 }
 
 #if HS_HAS_CHECKS

@@ -87,6 +87,10 @@ struct hs_snap_code_name {
     uint32_t language;    /* enum hs_code_language, below HS_LANGUAGE_N */
 };
 
+/* The module that a trace gives to functions of a language (enum hs_code_language, below
+ * HS_LANGUAGE_N): "[python]". */
+const char *hs_snap_language_module(uint32_t language);
+
 /* What the program said that it was doing: a scope, which lies in others. It is a label if its name
  * contains a '=': the key is what stands before the first one. */
 struct hs_snap_scope {

@@ -125,19 +125,13 @@ static int find_names(struct hs_trace_writer *writer, const struct hs_writer_dum
 static int intern_named(struct hs_trace_writer *writer, const struct hs_snapshot *snap,
                         const struct hs_snap_frame *frame, uint32_t *ret_iid)
 {
-    static const char *const paths[HS_LANGUAGE_N] = {
-        [HS_LANGUAGE_OTHER] = "[script]", [HS_LANGUAGE_PYTHON] = "[python]",
-        [HS_LANGUAGE_JAVA] = "[java]",    [HS_LANGUAGE_JAVASCRIPT] = "[javascript]",
-        [HS_LANGUAGE_RUBY] = "[ruby]",    [HS_LANGUAGE_PHP] = "[php]",
-        [HS_LANGUAGE_PERL] = "[perl]",
-    };
     if (frame->pc >= snap->code_name_count) {
         return 0;
     }
     const struct hs_snap_code_name *name = &snap->code_names[frame->pc];
     const char *function = name->function[0] != '\0' ? name->function : "[unknown]";
-    return hs_batch_script_frame(writer, paths[name->language], function, name->file, name->line,
-                                 ret_iid);
+    return hs_batch_script_frame(writer, hs_snap_language_module(name->language), function,
+                                 name->file, name->line, ret_iid);
 }
 
 static int intern_frame(struct hs_trace_writer *writer, struct hs_writer_dump *dump, uint32_t id,

@@ -149,7 +149,7 @@ def test_the_ledger(record, heapscope):
     assert sum(line.get(5, [0])[0] for line in lines) == pytest.approx(whole, rel=0.05)
     assert any(b"libc.so" in line[2][0] for line in lines if 2 in line)
     text = heapscope("top", it.pid).stdout
-    shares = re.search(r"^RSS .*?\): (.*); not explained ([\d.]+) %$", text, re.MULTILINE)
+    shares = re.search(r"^RSS [^:]*: (.*); not explained ([\d.]+) %$", text, re.MULTILINE)
     assert sum(float(n) for n in re.findall(r"([\d.]+) %", shares[1])) + float(shares[2]) == pytest.approx(100, abs=3), text
     wait_until(lambda: watch.look() and watch.ledger is not first)
     assert watch.ledger[1][0] > first[1][0]

@@ -20,7 +20,8 @@ static struct hs_snap_frame frames[] = {
     { .pc = HS_FRAME_PC_CUT, .flags = HS_FRAME_MARKER },
     { .pc = 0, .flags = HS_FRAME_NAMED },
 };
-static struct hs_snap_code_name code_names[] = { { .function = "</script>\x01\xff", .file = "" } };
+static struct hs_snap_code_name code_names[] = { { .function = "</script>\x01\xff",
+                                                   .file = "/srv/a.x" } };
 static const uint32_t first[] = { 0, 1 }, second[] = { 3, 2, 1 };
 static struct hs_snap_stack stacks[] = {
     { .frame_ids = first, .frame_count = 2, .live = { .bytes = 100, .count = 2 } },
@@ -77,7 +78,8 @@ static void new_rows(void **state)
     changed[0] = 0;
     const char *text = event(1, false);
     assert_has(text, "\"time_ms\":2.5,");
-    assert_has(text, "\"frames\":{\"id\":[0,1],\"function\":[0,1],\"module\":[2,2]}");
+    assert_has(text,
+               "\"frames\":{\"id\":[0,1],\"function\":[0,1],\"module\":[2,2],\"class\":[0,0]}");
     assert_has(text, "\"stacks\":{\"id\":[0],\"heap\":[0],\"frames\":[[0,1]]}");
     assert_has(text, "\"rows\":{\"stack\":[0],\"live_bytes\":[100],\"live_count\":[2],"
                      "\"alloc_bytes\":[0],\"alloc_count\":[0]}");
@@ -87,10 +89,12 @@ static void new_rows(void **state)
     changed[0] = 1;
     changed[1] = 0;
     text = event(2, false);
-    assert_has(text, "\"frames\":{\"id\":[3,2],\"function\":[3,4],\"module\":[5,5]}");
+    assert_has(text,
+               "\"frames\":{\"id\":[3,2],\"function\":[3,4],\"module\":[5,6],\"class\":[0,5]}");
     assert_has(text, "\"stacks\":{\"id\":[1],\"heap\":[1],\"frames\":[[3,2,1]]}");
     assert_has(text, "\"alloc_bytes\":[1e+15,0]");
-    assert_has(text, "\"strings\":[\"</script>\\u0001\\ufffd\",\"[stack cut]\",\"\"]");
+    assert_has(text,
+               "\"strings\":[\"</script>\\u0001\\ufffd (a.x)\",\"[stack cut]\",\"/srv/a.x\",\"\"]");
     text = event(0, false);
     assert_has(text, "\"frames\":{\"id\":[],");
     assert_has(text, "\"strings\":[]");
@@ -107,9 +111,50 @@ static void late_names(void **state)
     names.count = 4;
     assert_has(event(0, false), "\"frames\":{\"id\":[],");
     const char *text = event(0, true);
-    assert_has(text, "\"frames\":{\"id\":[1],\"function\":[6],\"module\":[2]}");
+    assert_has(text, "\"frames\":{\"id\":[1],\"function\":[7],\"module\":[2],\"class\":[0]}");
     assert_has(text, "\"strings\":[\"foo::bar()\"]");
     assert_has(event(0, true), "\"frames\":{\"id\":[],");
+}
+
+/* The first Python function makes functions of the interpreter, which were sent, its runtime. */
+static void classes(void **state)
+{
+    (void)state;
+    static char python[] = "/usr/bin/python3.11", libc[] = "/lib/libc.so.6";
+    static char function[] = "load", library_file[] = "/usr/lib/python3.11/json/decoder.py";
+    static char malloc_name[] = "malloc", make[] = "dict_new";
+    struct hs_snap_module own_modules[] = { { .path = marker },
+                                            { .path = python },
+                                            { .path = libc } };
+    struct hs_snap_frame own_frames[] = { { .rel_pc = 1, .module_id = 2 },
+                                          { .rel_pc = 2, .module_id = 1 },
+                                          { .pc = 0, .flags = HS_FRAME_NAMED },
+                                          { .pc = 1, .flags = HS_FRAME_NAMED } };
+    struct hs_snap_code_name own_names[] = {
+        { .function = function, .file = "/srv/a.py", .language = HS_LANGUAGE_PYTHON },
+        { .function = function, .file = library_file, .language = HS_LANGUAGE_PYTHON },
+    };
+    const uint32_t native[] = { 0, 1 }, script[] = { 0, 1, 2, 3 };
+    struct hs_snap_stack own_stacks[] = { { .frame_ids = native, .frame_count = 2 },
+                                          { .frame_ids = script, .frame_count = 4 } };
+    struct hs_watch_name list[4] = { { .function = malloc_name }, { .function = make } };
+    const struct hs_snapshot kept = snap;
+    snap.modules = own_modules;
+    snap.module_count = 3;
+    snap.frames = own_frames;
+    snap.code_names = own_names;
+    snap.code_name_count = 2;
+    snap.stacks = own_stacks;
+    names.list = list;
+    hs_watch_events_deinit(&events);
+    changed[0] = 0;
+    assert_has(event(1, false), "\"class\":[3,0]}");
+    changed[0] = 1;
+    const char *text = event(1, false);
+    assert_has(text, "\"frames\":{\"id\":[1,2,3],");
+    assert_has(text, "\"class\":[2,0,1]}");
+    assert_has(event(1, true), "\"frames\":{\"id\":[],");
+    snap = kept;
 }
 
 int main(void)
@@ -117,6 +162,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(new_rows),
         cmocka_unit_test(late_names),
+        cmocka_unit_test(classes),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     hs_watch_events_deinit(&events);

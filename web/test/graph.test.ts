@@ -312,7 +312,7 @@ it("says what the picture means", async () => {
   expect(hintOf(up, false)).toMatch(/^The functions of the first row allocated; below each stand/);
 });
 
-it("gives colours to the modules that cover most of the picture, not to those that allocate", async () => {
+it("gives colours to the modules that cover most, not to those that allocate", async () => {
   const calls: Stacks = [
     ...Array.from("abcdefg", (name): Stacks[number] => [`app ${name} malloc`, 1]),
     ["app runtime malloc", 80],

@@ -163,7 +163,7 @@ function update(number: number, timeMs: number, bytes: number, more: Partial<Wat
     process: { live_bytes: bytes, alloc_bytes: 2 * bytes, rss_bytes: 5 },
     heaps: [{ name: "libc.malloc" }, { name: "arena", is_carved: true }],
     strings: [],
-    frames: { id: [], function: [], module: [] },
+    frames: { id: [], function: [], module: [], class: [] },
     stacks: { id: [], heap: [], frames: [] },
     types: { stack: [], type: [], live_bytes: [], live_count: [] },
     rows: {
@@ -179,7 +179,7 @@ function update(number: number, timeMs: number, bytes: number, more: Partial<Wat
 
 const FIRST: Partial<WatchUpdate> = {
   strings: ["main", "work", "other", "/usr/bin/app"],
-  frames: { id: [0, 1, 2], function: [0, 1, 2], module: [3, 3, 3] },
+  frames: { id: [0, 1, 2], function: [0, 1, 2], module: [3, 3, 3], class: [0, 0, 0] },
   stacks: {
     id: [200, 3],
     heap: [0, 1],
@@ -210,6 +210,7 @@ describe("many stacks of a watched process", () => {
       id: [0, 1, 2, 3, 4, 5, 6, 7],
       function: [0, 1, 2, 3, 4, 5, 6, 7],
       module: Array(8).fill(8),
+      class: Array(8).fill(0),
     },
     stacks: { id: ids, heap: ids.map(() => 0), frames: ids.map((i) => [i % 7, 7]) },
     rows: {
@@ -302,6 +303,22 @@ describe("a watched process", () => {
     expect(stacksOf(state).map((row) => row.id)).toEqual([200]);
     expect(state.moduleName(0)).toBe("app");
     expect(state.rates()).toBeNull();
+  });
+
+  it("counts a stack for the function of the program that it is named after", () => {
+    const classes = (...list: number[]) => {
+      const state = new WatchState();
+      const frames = { ...FIRST.frames!, class: list };
+      state.take(update(1, 1000, 1000, { ...FIRST, frames }));
+      const own = state.functions(null).filter((row) => row.ownBytes > 0);
+      return own.map((row) => [state.text(row.id), row.ownBytes, state.headlineOf(200)]);
+    };
+    /* work allocates, or is of a library, for main */
+    expect(classes(0, 3, 0)).toEqual([["main", 1000, 1]]);
+    expect(classes(0, 1, 0)).toEqual([["main", 1000, 1]]);
+    /* there is no function of the program: that of a runtime; then the innermost one */
+    expect(classes(2, 3, 0)).toEqual([["main", 1000, 1]]);
+    expect(classes(4, 3, 0)).toEqual([["work", 1000, 0]]);
   });
 
   it("grows by what was added in the last five to ten seconds", () => {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/ui/watch_event_classes.h"
 #include "rt/text.h"
 #include "symbol/demangle.h"
 #include "util/array.h"
@@ -34,7 +35,7 @@ static uint32_t put_string(void *ctx, const char *text)
 
 /* --- frames ----------------------------------------------------------------------------------- */
 
-static const char *module_of(const struct hs_snapshot *snap, const struct hs_snap_frame *frame)
+static const char *code_module_of(const struct hs_snapshot *snap, const struct hs_snap_frame *frame)
 {
     bool is_code = !(frame->flags & (HS_FRAME_MARKER | HS_FRAME_NAMED));
     const char *path = is_code && frame->module_id < snap->module_count
@@ -43,12 +44,24 @@ static const char *module_of(const struct hs_snapshot *snap, const struct hs_sna
     return path ? path : "";
 }
 
+/* The module, or the source file of a function that an interpreter runs. */
+static const char *module_of(const struct hs_snapshot *snap, const struct hs_snap_frame *frame)
+{
+    bool is_named = (frame->flags & HS_FRAME_NAMED) && frame->pc < snap->code_name_count;
+    const char *file = is_named ? snap->code_names[frame->pc].file : NULL;
+    return is_named ? (file ? file : "") : code_module_of(snap, frame);
+}
+
 static void name_interpreted(const struct hs_snapshot *snap, uint64_t idx, char *out, size_t bytes)
 {
     const struct hs_snap_code_name *name =
         idx < snap->code_name_count ? &snap->code_names[idx] : NULL;
     bool has_function = name && name->function && name->function[0];
-    snprintf(out, bytes, "%s", has_function ? name->function : "[unknown]");
+    /* Python calls the code of every file "<module>": such a name is no name without its file. */
+    bool has_file = has_function && name->function[0] == '<' && name->file && name->file[0];
+    snprintf(out, bytes, "%s%s%s%s", has_function ? name->function : "[unknown]",
+             has_file ? " (" : "", has_file ? hs_text_base_name(name->file) : "",
+             has_file ? ")" : "");
 }
 
 /* The function of a frame, or what stands for it. */
@@ -69,16 +82,22 @@ static void name_frame(const struct hs_snapshot *snap, const struct hs_watch_nam
     }
 }
 
-/* The number of its function; is it another one than was sent? */
+/* The number of its function, and its class; is one of them another one than was sent? */
 static bool is_frame_new(struct hs_watch_events *events, const struct hs_snapshot *snap,
                          const struct hs_watch_names *names, uint32_t id)
 {
     static char name[HS_DEMANGLED_BYTES_MAX];
+    const struct hs_snap_frame *frame = &snap->frames[id];
+    bool is_known = id < names->count && names->list[id].function;
     name_frame(snap, names, id, name, sizeof(name));
     uint32_t sent = 1 + put_string(events, name);
-    bool is_new = events->frames[id] != sent;
+    uint8_t class_ = (uint8_t)hs_event_class_of(events->languages, snap, frame,
+                                                is_known ? name : "", code_module_of(snap, frame));
+    bool is_renamed = events->frames[id] != sent;
+    bool is_new = is_renamed || events->classes[id] != class_;
     events->frames[id] = sent;
-    if (is_new) {
+    events->classes[id] = class_;
+    if (is_renamed) {
         int r = hs_event_types_name(&events->types, id, name);
         events->err = events->err ? events->err : r;
     }
@@ -100,11 +119,28 @@ static void add_id(struct hs_watch_events *events, struct ids *ids, uint32_t id)
     events->err = events->err ? events->err : r;
 }
 
+/* Have these new stacks the first function of a language? Then functions of its interpreter have
+ * another class than before. */
+static bool has_new_language(struct hs_watch_events *events, const struct hs_snapshot *snap,
+                             const struct ids *stacks)
+{
+    bool is_new = false;
+    for (size_t i = 0; i < stacks->count; i++) {
+        const struct hs_snap_stack *stack = &snap->stacks[stacks->items[i]];
+        for (uint16_t j = 0; j < stack->frame_count; j++) {
+            const struct hs_snap_frame *frame = &snap->frames[stack->frame_ids[j]];
+            is_new |= hs_event_classes_note(&events->languages, snap, frame);
+        }
+    }
+    return is_new;
+}
+
 static void collect_frames(struct hs_watch_events *events, const struct hs_watch_state *state,
                            const struct hs_watch_names *names, bool has_names,
                            const struct ids *stacks, struct ids *ret_frames)
 {
     const struct hs_snapshot *snap = state->snap;
+    has_names |= has_new_language(events, snap, stacks);
     for (uint32_t id = 0; has_names && id < snap->frame_count; id++) {
         if (events->frames[id] != 0 && is_frame_new(events, snap, names, id)) {
             add_id(events, ret_frames, id);
@@ -152,6 +188,12 @@ static void write_frames(struct hs_watch_events *events, const struct hs_snapsho
     hs_json_open(json, '[');
     for (size_t i = 0; i < frames->count; i++) {
         hs_json_uint(json, put_string(events, module_of(snap, &snap->frames[frames->items[i]])));
+    }
+    hs_json_close(json, ']');
+    hs_json_key(json, "class");
+    hs_json_open(json, '[');
+    for (size_t i = 0; i < frames->count; i++) {
+        hs_json_uint(json, events->classes[frames->items[i]]);
     }
     hs_json_close(json, ']');
     hs_json_close(json, '}');
@@ -311,6 +353,9 @@ static int make_room(struct hs_watch_events *events, const struct hs_snapshot *s
 {
     int r = hs_array_reserve_zeroed(&events->frames, &events->frame_capacity, snap->frame_count + 1,
                                     sizeof(events->frames[0]));
+    r = r ? r
+          : hs_array_reserve_zeroed(&events->classes, &events->class_capacity,
+                                    snap->frame_count + 1, sizeof(events->classes[0]));
     return r ? r
              : hs_array_reserve_zeroed(&events->stacks, &events->stack_capacity,
                                        snap->stack_count + 1, sizeof(events->stacks[0]));
@@ -364,6 +409,7 @@ void hs_watch_events_deinit(struct hs_watch_events *events)
     hs_event_types_deinit(&events->types);
     hs_buf_deinit(&events->new_strings);
     free(events->frames);
+    free(events->classes);
     free(events->stacks);
     *events = (struct hs_watch_events){ .err = 0 };
 }

@@ -7,7 +7,7 @@
  *     hs_watch_events_deinit(&events);
  *
  * Strings, frames and stacks are sent once, and referred to by their numbers. A frame is sent with
- * the stack that needs it, and again when its name is found.
+ * the stack that needs it, and again when its name is found or its class changes.
  *
  * Trust     names come from the process: they are text in JSON.
  * Threads   one.
@@ -32,7 +32,10 @@ struct hs_watch_events {
     struct hs_buf new_strings; /* of this event, each ended by NUL */
     uint32_t *frames; /* by frame: 1 + the number of the string that is its function; 0: not sent */
     size_t frame_capacity;
-    bool *stacks; /* by stack: it was sent */
+    uint8_t *classes; /* by frame that was sent: enum hs_frame_class */
+    size_t class_capacity;
+    uint32_t languages; /* of its interpreted functions: bits by enum hs_code_language */
+    bool *stacks;       /* by stack: it was sent */
     size_t stack_capacity;
     struct hs_event_types types;
     int err; /* of this event */

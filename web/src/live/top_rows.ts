@@ -1,12 +1,12 @@
 /*
  * Which functions, stacks or types of a watched process the table lists.
  */
-import type { Row, WatchState } from "./watch_state.ts";
+import type { FunctionRow, Row, WatchState } from "./watch_state.ts";
 import { NO_TYPE } from "./watch_types.ts";
 
 export const KINDS = ["functions", "stacks", "types"] as const;
 export type Kind = (typeof KINDS)[number];
-export type TopSort = "live" | "growth" | "blocks" | "alloc";
+export type TopSort = "self" | "live" | "growth" | "blocks" | "alloc";
 
 export const FRAMES_SHOWN = 100;
 const ROWS_MAX = 100;
@@ -19,8 +19,15 @@ export interface TopChoice {
   sort: TopSort;
 }
 
-const FIGURE = { live: "live_bytes", blocks: "live_count", alloc: "alloc_bytes" } as const;
+/* Only a function has a figure of its own: what a stack or a type has is all its own. */
+const FIGURE = {
+  self: "live_bytes",
+  live: "live_bytes",
+  blocks: "live_count",
+  alloc: "alloc_bytes",
+} as const;
 const VALUE: Record<TopSort, (row: Row) => number> = {
+  self: (row) => (row as Partial<FunctionRow>).ownBytes ?? row.liveBytes,
   live: (row) => row.liveBytes,
   growth: (row) => row.growth ?? 0,
   blocks: (row) => row.liveCount,

@@ -26,7 +26,8 @@ export interface WatchUpdate {
   };
   heaps: readonly { name: string; is_carved: boolean; interval_bytes: number }[];
   strings: readonly string[];
-  frames: Record<"id" | "function" | "module", readonly number[]>;
+  /* `class` is that of a function in data/documents.ts. */
+  frames: Record<"id" | "function" | "module" | "class", readonly number[]>;
   stacks: {
     id: readonly number[];
     heap: readonly number[];

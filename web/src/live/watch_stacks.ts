@@ -1,6 +1,7 @@
 /*
  * The stacks of a watched process: which frames each has, and of which heap it is.
  */
+import { FunctionClass } from "../data/profile.ts";
 import { grownBytes, grownInts } from "./grown.ts";
 import type { WatchUpdate } from "./watch_events.ts";
 
@@ -11,6 +12,7 @@ export class WatchStacks {
   /* By frame: the numbers of the names of its function and module. */
   private frameFunction = grownInts();
   private frameModule = grownInts();
+  private frameClass = grownBytes();
   /* Frames of all stacks, one behind the other, and by stack: where its own begin, and how many. */
   private frames = grownInts();
   private frameEnd = 0;
@@ -22,6 +24,7 @@ export class WatchStacks {
     frames.id.forEach((id, i) => {
       this.frameFunction.set(id, frames.function[i]);
       this.frameModule.set(id, frames.module[i]);
+      this.frameClass.set(id, frames.class[i]);
     });
     stacks.id.forEach((id, i) => {
       const own = stacks.frames[i];
@@ -59,13 +62,28 @@ export class WatchStacks {
     return this.frameModule.values[frame];
   }
 
+  /* How many frames stand inside of the one that a stack is named after, and counts for: the
+   * innermost one of the program; without one, of a language's library or runtime. */
+  headlineOf(stack: number): number {
+    const frames = this.framesOf(stack);
+    let library = -1;
+    for (let depth = 0; depth < frames.length; depth++) {
+      const classOf = this.frameClass.values[frames[depth]];
+      if (classOf === FunctionClass.Program) return depth;
+      const isLibrary =
+        classOf === FunctionClass.StandardLibrary || classOf === FunctionClass.Runtime;
+      if (isLibrary && library < 0) library = depth;
+    }
+    return Math.max(0, library);
+  }
+
   /* Calls `add` for each function of a stack once, the innermost first, with its frame. `marks` has
    * a place for each string; a function whose mark is `mark` was called already. */
   eachFunction(
     stack: number,
     marks: Int32Array,
     mark: number,
-    add: (functionId: number, frame: number, depth: number) => void,
+    add: (functionId: number, frame: number) => void,
   ): void {
     const frames = this.frames.values;
     const functions = this.frameFunction.values;
@@ -76,7 +94,7 @@ export class WatchStacks {
       const id = functions[frame];
       if (marks[id] === mark) continue;
       marks[id] = mark;
-      add(id, frame, depth);
+      add(id, frame);
     }
   }
 

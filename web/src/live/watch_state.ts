@@ -44,7 +44,7 @@ export interface Row {
 
 export interface FunctionRow extends Row {
   module: number;
-  /* Of stacks whose innermost function it is. */
+  /* Of stacks that are named after it. */
   ownBytes: number;
 }
 
@@ -132,6 +132,15 @@ export class WatchState {
     return [...this.known.framesOf(stack)];
   }
 
+  /* How many of these stand inside of the one that the stack is named after. */
+  headlineOf(stack: number): number {
+    return this.known.headlineOf(stack);
+  }
+
+  private headlineFrame(stack: number): number {
+    return this.known.framesOf(stack)[this.known.headlineOf(stack)];
+  }
+
   heapOf(stack: number): string {
     return this.update?.heaps[this.known.heapOf(stack)]?.name ?? "";
   }
@@ -195,7 +204,8 @@ export class WatchState {
       const liveCount = live_count.values[stack];
       const allocBytes = alloc_bytes.values[stack];
       const before = base && stack < base.live.length ? base.live[stack] : 0;
-      this.known.eachFunction(stack, marks, ++mark, (id, frame, depth) => {
+      const headline = this.known.functionOf(this.headlineFrame(stack));
+      this.known.eachFunction(stack, marks, ++mark, (id, frame) => {
         let sum = sums[id];
         if (!sum) {
           sum = this.emptyRow(id, frame, base !== null);
@@ -205,7 +215,7 @@ export class WatchState {
         sum.liveBytes += liveBytes;
         sum.liveCount += liveCount;
         sum.allocBytes += allocBytes;
-        if (depth === 0) sum.ownBytes += liveBytes;
+        if (id === headline) sum.ownBytes += liveBytes;
         if (sum.growth !== null) sum.growth += (liveBytes - before) / seconds;
       });
     });

@@ -10,11 +10,19 @@ import { FRAMES_SHOWN, topRows, typeName, type Kind, type TopSort } from "./top_
 import type { FunctionRow, Row, WatchState } from "./watch_state.ts";
 
 const SORTS: readonly { key: TopSort; title: string }[] = [
+  { key: "self", title: "Self" },
   { key: "live", title: "Live" },
   { key: "growth", title: "Growth a second" },
   { key: "blocks", title: "Blocks" },
   { key: "alloc", title: "Allocated" },
 ];
+
+/* What was allocated and freed again has no type any more. */
+function sortsOf(kind: Kind): typeof SORTS {
+  if (kind === "types") return SORTS.filter(({ key }) => key !== "self" && key !== "alloc");
+  if (kind === "stacks") return SORTS.filter(({ key }) => key !== "self");
+  return SORTS.map((each) => (each.key === "live" ? { ...each, title: "Total" } : each));
+}
 
 export function growthText(growth: number | null): string {
   if (growth === null) return "…";
@@ -26,9 +34,21 @@ function growthClass(growth: number | null): string {
   return growth > 0 ? "number live-grew" : "number live-shrank";
 }
 
-function Figures({ row, whole }: { row: Row; whole: number }) {
+interface FiguresProps {
+  row: Row;
+  /* null: all is its own. */
+  ownBytes: number | null;
+  whole: number;
+}
+
+function Figures({ row, ownBytes, whole }: FiguresProps) {
   return (
     <>
+      {ownBytes !== null && (
+        <td class="number">
+          {bytes(ownBytes)} <small class="muted">{share(ownBytes, whole)}</small>
+        </td>
+      )}
       <td class="number">
         {bytes(row.liveBytes)} <small class="muted">{share(row.liveBytes, whole)}</small>
       </td>
@@ -84,7 +104,8 @@ interface StackCellProps {
 }
 
 function StackCell({ state, stack, isOpen, onOpen }: StackCellProps) {
-  const [first, ...others] = state.framesOf(stack).slice(0, 3);
+  const headline = state.headlineOf(stack);
+  const [first, ...others] = state.framesOf(stack).slice(headline, headline + 3);
   const innermost = first === undefined ? "[no stack]" : state.functionName(first);
   return (
     <th scope="row">
@@ -111,7 +132,7 @@ interface Props {
 }
 
 const TITLES: Record<Kind, { column: string; table: string }> = {
-  functions: { column: "Function, with what it calls", table: "Functions" },
+  functions: { column: "Function", table: "Functions" },
   stacks: { column: "Stack", table: "Stacks" },
   types: { column: "Type of the blocks", table: "Types" },
 };
@@ -125,11 +146,10 @@ function whyEmpty(state: WatchState, kind: Kind, filter: string): string {
 }
 
 export function WatchTable({ state, kind, heap, filter }: Props) {
-  const [sortText, setSort] = useParam("live.top", "live");
+  const [sortText, setSort] = useParam("live.top", "");
   const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
-  /* What was allocated and freed again has no type any more. */
-  const sorts = SORTS.filter(({ key }) => kind !== "types" || key !== "alloc");
-  const sort = sorts.find((each) => each.key === sortText)?.key ?? "live";
+  const sorts = sortsOf(kind);
+  const sort = sorts.find((each) => each.key === sortText)?.key ?? sorts[0].key;
   const isLeftOut = kind === "types" && state.update?.types === null;
   const { rows, leftOut } = isLeftOut
     ? { rows: [], leftOut: 0 }
@@ -171,7 +191,11 @@ export function WatchTable({ state, kind, heap, filter }: Props) {
                   onOpen={() => toggle(row.id)}
                 />
               )}
-              <Figures row={row} whole={whole} />
+              <Figures
+                row={row}
+                ownBytes={kind === "functions" ? (row as FunctionRow).ownBytes : null}
+                whole={whole}
+              />
             </tr>
           ))}
         </tbody>
