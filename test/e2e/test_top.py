@@ -137,6 +137,8 @@ def test_a_file(run, heapscope, report):
         assert done.returncode == 0 and done.stderr == "", done.stderr
         assert re.search(word, done.stdout) and "the last snapshot of a file" in done.stdout
         assert len(done.stdout.splitlines()) <= 25
+    highest = rf"^RSS not known then; {report(file)['processes'][0]['rss_peak_bytes'] / (1 << 20):.1f} MiB at its highest$"
+    assert re.search(highest, done.stdout, re.MULTILINE), done.stdout
     assert f"in {totals['count']:,.0f} objects" in done.stdout or " K objects" in done.stdout
     assert heapscope("top", "no-such-folder/file").returncode == 1
     done = heapscope("top", "/etc/hostname")

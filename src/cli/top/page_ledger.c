@@ -97,6 +97,11 @@ void hs_text_page_add_ledger(struct hs_text_page *page, const struct hs_top_sour
 {
     char rss[HS_HUMAN_BYTES], part[HS_HUMAN_BYTES];
     struct hs_buf line = HS_BUF_INIT, swap = HS_BUF_INIT;
+    if (source->rss_bytes == 0 && source->rss_peak_bytes > 0) {
+        hs_text_page_addf(page, HS_TEXT_PAGE_PLAIN, "RSS not known then; %s at its highest",
+                          hs_human_bytes(rss, (double)source->rss_peak_bytes));
+        return;
+    }
     if (source->rss_bytes == 0) {
         hs_text_page_add(page, HS_TEXT_PAGE_PLAIN, "RSS not known");
         return;

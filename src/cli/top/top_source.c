@@ -54,6 +54,7 @@ static void add_dumps(struct hs_top_source *source)
     for (uint32_t i = 0; i < selection->dump_count; i++) {
         const struct hs_profile_dump *dump = &source->profile->dumps[selection->dumps[i]];
         source->rss_bytes += dump->rss_bytes;
+        source->rss_peak_bytes += dump->rss_peak_bytes;
         if (selection->dump_count == 1) {
             source->pid = source->profile->processes[dump->process].pid;
         }

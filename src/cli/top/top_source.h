@@ -36,8 +36,9 @@ struct hs_top_source {
     struct hs_profile *profile; /* NULL: nothing has come yet */
     struct hs_top_rows rows;
     double live_bytes, live_count, alloc_bytes;
-    double growth;      /* bytes a second */
-    uint64_t rss_bytes; /* 0: unknown */
+    double growth;           /* bytes a second */
+    uint64_t rss_bytes;      /* 0: unknown */
+    uint64_t rss_peak_bytes; /* of a file: the highest, of several processes added up; 0: unknown */
     uint64_t anon_bytes, swap_bytes;
     uint64_t lost_count;
     /* Between samples, of the heaps with the smallest and the largest; 0: unknown. */
