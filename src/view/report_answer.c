@@ -42,12 +42,12 @@ static void add_name(const struct hs_report *report, uint32_t function, struct h
 
 /*
  * Writes " (through x264_malloc)": the function that it called to allocate, if that is a wrapper of
- * the program.
+ * the program that has a name. An address would tell the reader nothing.
  */
 static void add_through(const struct hs_report *report, uint32_t function, struct hs_buf *text)
 {
     uint32_t wrapper = hs_wrappers_through(&report->agg, function, report->view);
-    if (wrapper != UINT32_MAX) {
+    if (wrapper != UINT32_MAX && report->agg.functions[wrapper].name != 0) {
         hs_buf_str(text, " (through ");
         add_name(report, wrapper, text);
         hs_buf_char(text, ')');

@@ -193,6 +193,8 @@ static void write_loss_times(const struct hs_profile *p, const struct hs_profile
 static void write_losses(struct hs_report *report, struct hs_json *json)
 {
     const struct hs_profile *p = report->profile;
+    /* An empty list of losses means that nothing was lost only if the file could have some. */
+    hs_json_kv_bool(json, "is_loss_known", !p->origin);
     hs_json_key(json, "losses");
     hs_json_open(json, '[');
     for (uint32_t i = 0; i < p->loss_count; i++) {

@@ -11,7 +11,9 @@
 #include "view/report_parts.h"
 
 /* Width that the table of all counters needs. */
-#define HEALTH_COLUMNS 140
+#define HEALTH_COLUMNS    140
+#define LOSS_NOT_RECORDED "What was lost while this file was made is not recorded in it."
+#define KNOWN_MAX         (HS_LOSS_N + HS_STACK_END_N + HS_LOAD_LOSS_N + HS_REFUSAL_N + 3)
 /* Of the modules in which stacks end. */
 #define CUT_MODULES_SHOWN 3
 
@@ -358,20 +360,10 @@ static bool is_known(const char *name, const struct hs_loss_text *known, size_t 
     return false;
 }
 
-void hs_report_write_health(struct hs_report *report)
+/* Fills `known` with all counters that this version knows; returns their number. */
+static size_t list_known(struct hs_loss_text known[KNOWN_MAX])
 {
-    static const struct hs_table_column columns[] = {
-        { "count", HS_TABLE_RIGHT },
-        { "counter", HS_TABLE_LEFT },
-        { "", HS_TABLE_LEFT },
-        { "meaning", HS_TABLE_TEXT },
-    };
-    struct hs_loss_text known[HS_LOSS_N + HS_STACK_END_N + HS_LOAD_LOSS_N + HS_REFUSAL_N + 3];
     size_t known_count = 0;
-    size_t count;
-    struct hs_profile_loss *sums = add_up(report, &count);
-    struct hs_table table;
-    struct hs_table *rows = hs_report_fits(report, HEALTH_COLUMNS) ? &table : NULL;
     for (uint32_t i = 0; i < HS_LOSS_N; i++) {
         known[known_count++] = hs_loss_of_client(i);
     }
@@ -389,13 +381,35 @@ void hs_report_write_health(struct hs_report *report)
     for (uint32_t i = HS_REFUSAL_CONCURRENT + 1; i < HS_REFUSAL_N; i++) {
         known[known_count++] = hs_loss_of_refusal(i);
     }
+    return known_count;
+}
+
+void hs_report_write_health(struct hs_report *report)
+{
+    static const struct hs_table_column columns[] = {
+        { "count", HS_TABLE_RIGHT },
+        { "counter", HS_TABLE_LEFT },
+        { "", HS_TABLE_LEFT },
+        { "meaning", HS_TABLE_TEXT },
+    };
+    struct hs_loss_text known[KNOWN_MAX];
+    size_t count;
+    struct hs_profile_loss *sums = add_up(report, &count);
+    struct hs_table table;
+    struct hs_table *rows = hs_report_fits(report, HEALTH_COLUMNS) ? &table : NULL;
+    size_t known_count = list_known(known);
     hs_table_init(&table, columns, HS_COUNT_OF(columns));
     hs_report_heading(report, "Health",
                       "what is missing, by reason; \"!\" marks what makes figures too low");
     warn_own_malloc(report);
     warn_unseen_programs(report);
     hs_report_write_refused(report);
-    for (int is_zero = 0; is_zero <= 1; is_zero++) {
+    /* Of a file that is no trace, a counter of 0 would say that nothing was lost. */
+    bool is_loss_known = !report->profile->origin;
+    if (!is_loss_known) {
+        hs_report_write_wrapped(report, "  ", LOSS_NOT_RECORDED);
+    }
+    for (int is_zero = 0; is_zero <= (is_loss_known ? 1 : 0); is_zero++) {
         for (size_t i = 0; i < known_count; i++) {
             add_counter(report, rows, is_zero, &known[i], sums, sums ? count : 0);
         }
@@ -416,5 +430,7 @@ void hs_report_write_health(struct hs_report *report)
     hs_table_deinit(&table);
     free(sums);
     hs_report_write_cut_modules(report, UINT32_MAX);
-    write_work(report);
+    if (is_loss_known) {
+        write_work(report);
+    }
 }

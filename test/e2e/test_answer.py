@@ -63,6 +63,15 @@ def test_a_wrapper_by_its_shape(dist, tmp_path):
     assert not re.search(r"by grant\b", said), said
 
 
+def test_a_wrapper_without_a_name(dist, tmp_path):
+    """An address would tell the reader nothing: the clause is left out."""
+    program = compiled(tmp_path)
+    subprocess.run(["strip", "--strip-debug", "-N", "grant", program], check=True)
+    said, text = answer(dist, tmp_path, program)
+    assert "16.7 % of it was allocated by" in said and "through" not in said, said
+    assert re.search(r"^ +p\+0x[0-9a-f]+.*\n +> ", text, re.M), text  # it is still listed
+
+
 def test_little_of_it_is_in_blocks(dist, tmp_path):
     """The first sentence says that allocated blocks do not answer the question."""
     said, _ = answer(dist, tmp_path, "/usr/bin/python3", "-c",

@@ -240,3 +240,13 @@ def test_when_something_was_lost(run, dist, heapscope, tmp_path):
     for time, each in zip(times, loss["times"], strict=True):
         assert time["to_ms"] - time["from_ms"] == pytest.approx(1000 * (each["to_seconds"] - each["from_seconds"]), abs=0.01)
         assert str(time["count"]) in time["text"].replace(",", "")
+
+
+def test_losses_of_files_that_record_none(heapscope, tmp_path):
+    """Of such a file, a counter of 0 would say that nothing was lost."""
+    folded = tmp_path / "stacks.folded"
+    folded.write_text("main;f 10\n")
+    health = heapscope("report", "--health", folded).stdout
+    assert "What was lost while this file was made is not recorded in it." in health
+    assert "table_full" not in health and "What the recording did" not in health and "alloc_unknown" in health
+    assert json.loads(heapscope("report", "--json", folded).stdout)["is_loss_known"] is False
