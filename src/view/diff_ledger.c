@@ -56,6 +56,7 @@ void hs_diff_ledger_write_verdict(const struct hs_ledger_diff *diff,
     struct hs_buf text = HS_BUF_INIT;
     hs_rss_verdict_write(&growth, "", &text);
     hs_rss_advice_write(&growth, &text);
+    hs_rss_where_write(&growth, &text);
     hs_wrapped_write(buf, "  ", options->columns, hs_buf_text(&text));
     hs_buf_deinit(&text);
 }
@@ -104,6 +105,7 @@ static void write_advice(const struct hs_ledger_diff *diff, const struct hs_diff
     struct hs_rss_growth growth = hs_diff_ledger_growth(diff);
     struct hs_buf text = HS_BUF_INIT;
     hs_rss_advice_write(&growth, &text);
+    hs_rss_where_write(&growth, &text);
     if (hs_buf_text(&text)[0]) {
         hs_wrapped_write(buf, "  ", options->columns, hs_buf_text(&text));
     }

@@ -18,6 +18,14 @@ const char *hs_trend_margin(char *out, bool is_count, const struct hs_trend_line
     return out;
 }
 
+struct hs_trend_line hs_trend_by(const struct hs_trend_line *line, const struct hs_rate_unit *unit)
+{
+    struct hs_trend_line by = *line;
+    by.slope *= unit->seconds;
+    by.margin *= unit->seconds;
+    return by;
+}
+
 const char *hs_trend_steps(char *out, const struct hs_trend_line *line)
 {
     if (line->steps_down == 0) {

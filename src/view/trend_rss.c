@@ -3,11 +3,13 @@
  *
  *     Trend of resident memory (RSS): prog (pid 4711), 12 readings in 30.0 s
  *       file    prog.pftrace
- *       Resident memory grew by 1.20 MiB a minute: ...
+ *       Resident memory grew by 20.5 KiB a second: ...
  *
- *        a minute       95 %     first      last  steps   consists of
- *       +1.10 MiB  ±0.05 MiB  10.0 MiB  10.6 MiB  11 up   memory that malloc keeps free
+ *        a second       95 %     first      last  steps   consists of
+ *       +18.8 KiB  ±0.85 KiB  10.0 MiB  10.6 MiB  11 up   memory that malloc keeps free
  *       ...
+ *
+ * Slopes are by second, minute or hour: see rate_unit.h.
  */
 #include <errno.h>
 #include <math.h>
@@ -18,6 +20,7 @@
 #include "rt/base.h"
 #include "util/human.h"
 #include "util/json.h"
+#include "util/rate_unit.h"
 #include "util/saturate.h"
 #include "util/table.h"
 #include "util/utf8.h"
@@ -26,8 +29,7 @@
 #include "view/trend_view.h"
 #include "view/wrapped.h"
 
-#define FORMAT             1
-#define SECONDS_PER_MINUTE 60.0
+#define FORMAT 1
 
 static const struct hs_profile_process *process_of(const struct hs_trend_options *options,
                                                    const struct hs_rss_process *of)
@@ -55,8 +57,10 @@ static void write_head(const struct hs_rss_trend *trend, const struct hs_trend_o
 void hs_trend_write_rss_verdict(const struct hs_rss_trend *trend,
                                 const struct hs_trend_options *options, struct hs_buf *buf)
 {
+    struct hs_rss_growth growth = hs_rss_trend_growth(trend);
     struct hs_buf text = HS_BUF_INIT;
     hs_rss_trend_write_verdict(trend, &text);
+    hs_rss_where_write(&growth, &text);
     hs_wrapped_write(buf, "  ", options->columns, hs_buf_text(&text));
     hs_buf_deinit(&text);
 }
@@ -75,15 +79,14 @@ static int compare_lines(const void *a, const void *b)
     return of_x > of_y ? -1 : of_x < of_y ? 1 : strcmp(x->words, y->words);
 }
 
-static void add_line(struct hs_table *table, const struct named_line *named)
+static void add_line(struct hs_table *table, const struct named_line *named,
+                     const struct hs_rate_unit *unit)
 {
     const struct hs_trend_line *line = named->line;
-    struct hs_trend_line minute = *line;
+    struct hs_trend_line rate = hs_trend_by(line, unit);
     char cell[HS_TREND_CELL_BYTES], size[HS_HUMAN_BYTES];
-    minute.slope *= SECONDS_PER_MINUTE;
-    minute.margin *= SECONDS_PER_MINUTE;
-    hs_table_cell(table, "%s", hs_diff_signed(cell, false, minute.slope));
-    hs_table_cell(table, "%s", hs_trend_margin(cell, false, &minute));
+    hs_table_cell(table, "%s", hs_diff_signed(cell, false, rate.slope));
+    hs_table_cell(table, "%s", hs_trend_margin(cell, false, &rate));
     hs_table_cell(table, "%s", hs_human_bytes(size, line->first));
     hs_table_cell(table, "%s", hs_human_bytes(size, line->last));
     hs_table_cell(table, "%s", hs_trend_steps(cell, line));
@@ -96,11 +99,11 @@ static void add_line(struct hs_table *table, const struct named_line *named)
 #define SLOPE_COLUMNS 7U
 
 static void init_slopes(struct hs_table *table, struct hs_table_column columns[SLOPE_COLUMNS],
-                        const char *last)
+                        const struct hs_rate_unit *unit, const char *last)
 {
     const struct hs_table_column all[SLOPE_COLUMNS] = {
-        { "a minute", HS_TABLE_RIGHT }, { "95 %", HS_TABLE_RIGHT },  { "first", HS_TABLE_RIGHT },
-        { "last", HS_TABLE_RIGHT },     { "steps", HS_TABLE_RIGHT }, { "", HS_TABLE_LEFT },
+        { unit->words, HS_TABLE_RIGHT }, { "95 %", HS_TABLE_RIGHT },  { "first", HS_TABLE_RIGHT },
+        { "last", HS_TABLE_RIGHT },      { "steps", HS_TABLE_RIGHT }, { "", HS_TABLE_LEFT },
         { last, HS_TABLE_TEXT },
     };
     memcpy(columns, all, sizeof(all));
@@ -110,6 +113,7 @@ static void init_slopes(struct hs_table *table, struct hs_table_column columns[S
 static void write_lines(const struct hs_rss_trend *trend, const struct hs_trend_options *options,
                         struct hs_buf *buf)
 {
+    const struct hs_rate_unit *unit = hs_rate_unit_of(trend->seconds);
     struct hs_table_column columns[SLOPE_COLUMNS];
     const struct named_line others[] = {
         { hs_rss_trend_measure(trend), "in all" },
@@ -126,15 +130,15 @@ static void write_lines(const struct hs_rss_trend *trend, const struct hs_trend_
                                            hs_ledger_part_words((enum hs_ledger_part_kind)part) };
     }
     qsort(parts, HS_LEDGER_PARTS, sizeof(parts[0]), compare_lines);
-    init_slopes(&table, columns, "consists of");
+    init_slopes(&table, columns, unit, "consists of");
     for (unsigned i = 0; i < HS_LEDGER_PARTS; i++) {
         if (parts[i].line->first > 0 || parts[i].line->steps_up > 0) {
-            add_line(&table, &parts[i]);
+            add_line(&table, &parts[i], unit);
         }
     }
     for (size_t i = 0; i < others_count; i++) {
         if (others[i].line != &trend->swap || trend->swap.steps_up > 0 || trend->swap.first > 0) {
-            add_line(&table, &others[i]);
+            add_line(&table, &others[i], unit);
         }
     }
     hs_buf_char(buf, '\n');
@@ -170,18 +174,19 @@ static struct hs_rss_process *sort_processes(const struct hs_rss_trend *trend)
 static void write_processes(const struct hs_rss_trend *trend,
                             const struct hs_trend_options *options, struct hs_buf *buf)
 {
+    const struct hs_rate_unit *unit = hs_rate_unit_of(trend->seconds);
     struct hs_table_column columns[SLOPE_COLUMNS];
     struct hs_table table;
     struct hs_rss_process *sorted = sort_processes(trend);
     uint32_t shown = 0, without = 0;
-    init_slopes(&table, columns, "process");
+    init_slopes(&table, columns, unit, "process");
     for (uint32_t i = 0; i < trend->process_count && sorted; i++) {
         struct hs_buf name = HS_BUF_INIT;
         without += has_trend(&sorted[i]) ? 0 : 1;
         if (has_trend(&sorted[i]) && shown++ < options->top_count) {
             hs_describe_process(options->profile, sorted[i].process, &name);
             hs_buf_printf(&name, " (%u)", process_of(options, &sorted[i])->pid);
-            add_line(&table, &(struct named_line){ &sorted[i].pss, hs_buf_text(&name) });
+            add_line(&table, &(struct named_line){ &sorted[i].pss, hs_buf_text(&name) }, unit);
         }
         hs_buf_deinit(&name);
     }

@@ -6,6 +6,7 @@
 #include "profile/model/describe.h"
 #include "rt/base.h"
 #include "util/human.h"
+#include "util/rate_unit.h"
 #include "util/saturate.h"
 #include "util/table.h"
 #include "util/utf8.h"
@@ -16,12 +17,6 @@
 
 #define STACKS_SHOWN 5
 #define FRAMES_SHOWN 12
-
-static const struct hs_table_column columns[] = {
-    { "per second", HS_TABLE_RIGHT }, { "95 %", HS_TABLE_RIGHT },  { "first", HS_TABLE_RIGHT },
-    { "last", HS_TABLE_RIGHT },       { "steps", HS_TABLE_RIGHT }, { "leak", HS_TABLE_RIGHT },
-    { "function", HS_TABLE_NAME },
-};
 
 static void write_head(const struct hs_trend *trend, const struct hs_trend_options *options,
                        struct hs_buf *buf)
@@ -48,12 +43,14 @@ static void write_head(const struct hs_trend *trend, const struct hs_trend_optio
     }
     hs_buf_deinit(&heaps);
     const struct hs_trend_line *total = &trend->total;
-    hs_trend_margin(margin, is_count, total);
+    const struct hs_rate_unit *unit = hs_rate_unit_of(trend->seconds);
+    struct hs_trend_line rate = hs_trend_by(total, unit);
+    hs_trend_margin(margin, is_count, &rate);
     hs_buf_printf(
-        buf, "\n  total   %s -> %s, %s%s%s a second, %s: %s\n",
+        buf, "\n  total   %s -> %s, %s%s%s %s, %s: %s\n",
         hs_format_value(first, is_count, total->first),
-        hs_format_value(last, is_count, total->last), hs_diff_signed(slope, is_count, total->slope),
-        margin[0] ? " " : "", margin, hs_trend_steps(steps, total),
+        hs_format_value(last, is_count, total->last), hs_diff_signed(slope, is_count, rate.slope),
+        margin[0] ? " " : "", margin, unit->words, hs_trend_steps(steps, total),
         total->verdict == HS_TREND_NOISE ? "no trend" : hs_trend_verdict_names[total->verdict]);
     hs_filter_words_line(&options->filters, buf);
 }
@@ -63,6 +60,12 @@ static void write_table(const struct hs_trend *trend, const struct hs_trend_opti
                         const uint32_t *order, uint32_t count, struct hs_buf *buf)
 {
     bool is_count = hs_views[trend->view].is_count;
+    const struct hs_rate_unit *unit = hs_rate_unit_of(trend->seconds);
+    const struct hs_table_column columns[] = {
+        { unit->words, HS_TABLE_RIGHT }, { "95 %", HS_TABLE_RIGHT },  { "first", HS_TABLE_RIGHT },
+        { "last", HS_TABLE_RIGHT },      { "steps", HS_TABLE_RIGHT }, { "leak", HS_TABLE_RIGHT },
+        { "function", HS_TABLE_NAME },
+    };
     struct hs_table table;
     uint32_t found = 0;
     char cell[HS_TREND_CELL_BYTES], figure[HS_FORMAT_INTERVAL_BYTES];
@@ -73,8 +76,9 @@ static void write_table(const struct hs_trend *trend, const struct hs_trend_opti
         if (line->verdict != verdict || has_fallen != is_fallen || found++ >= options->top_count) {
             continue;
         }
-        hs_table_cell(&table, "%s", hs_diff_signed(cell, is_count, line->slope));
-        hs_table_cell(&table, "%s", hs_trend_margin(cell, is_count, line));
+        struct hs_trend_line rate = hs_trend_by(line, unit);
+        hs_table_cell(&table, "%s", hs_diff_signed(cell, is_count, rate.slope));
+        hs_table_cell(&table, "%s", hs_trend_margin(cell, is_count, &rate));
         hs_table_cell(&table, "%s", hs_format_value(figure, is_count, line->first));
         hs_table_cell(&table, "%s", hs_format_value(figure, is_count, line->last));
         hs_table_cell(&table, "%s", hs_trend_steps(cell, line));
@@ -97,6 +101,7 @@ static int write_stacks(const struct hs_trend *trend, const struct hs_trend_opti
     uint32_t *order;
     uint32_t count;
     uint32_t shown = 0;
+    const struct hs_rate_unit *unit = hs_rate_unit_of(trend->seconds);
     char slope[HS_DIFF_CELL_BYTES], steps[HS_TREND_CELL_BYTES], leak[HS_TREND_CELL_BYTES];
     int err = hs_trend_sort(trend->stacks, trend->stack_count, &order, &count);
     if (err < 0) {
@@ -110,11 +115,12 @@ static int write_stacks(const struct hs_trend *trend, const struct hs_trend_opti
         if (row->line.verdict != HS_TREND_GROWS || row->line.steps_down > 0) {
             continue;
         }
+        struct hs_trend_line rate = hs_trend_by(&row->line, unit);
         hs_trend_leak(leak, row);
-        hs_buf_printf(buf, "%s  %s a second, %s%s%s\n",
-                      shown++ == 0 ? "\nStacks that grow and never fell\n" : "",
-                      hs_diff_signed(slope, hs_views[trend->view].is_count, row->line.slope),
-                      hs_trend_steps(steps, &row->line), leak[0] ? ", leak: " : "", leak);
+        hs_buf_printf(
+            buf, "%s  %s %s, %s%s%s\n", shown++ == 0 ? "\nStacks that grow and never fell\n" : "",
+            hs_diff_signed(slope, hs_views[trend->view].is_count, rate.slope), unit->words,
+            hs_trend_steps(steps, &row->line), leak[0] ? ", leak: " : "", leak);
         uint32_t depth = 0;
         for (uint32_t n = order[i]; n != HS_NODE_NONE; n = trend->stacks[n].parent) {
             const char *name = hs_trend_name(trend, trend->stacks[n].function);

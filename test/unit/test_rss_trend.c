@@ -73,7 +73,7 @@ static void test_free_memory_grows(void **state)
     struct hs_rss_growth growth = hs_rss_trend_growth(&trend);
     assert_int_equal(hs_rss_cause_of(&growth), HS_RSS_ARENAS);
     assert_says(&trend,
-                " a minute: memory that malloc keeps free +100 KiB. Whether the blocks that "
+                " a second: memory that malloc keeps free +1.67 KiB. Whether the blocks that "
                 "the program holds grow does not show");
     assert_says(&trend, "The number of arenas went from 1 to 10.");
     hs_rss_trend_deinit(&trend);
@@ -94,8 +94,26 @@ static void test_blocks_grow(void **state)
     assert_int_equal(trend.live.verdict, HS_TREND_GROWS);
     assert_true(fabs(trend.live.slope * 6 - 20 * 1024) < 1e-6);
     assert_says(&trend,
-                "Resident memory grew by 200 KiB a minute: blocks from malloc +200 KiB. Most "
+                "Resident memory grew by 3.33 KiB a second: blocks from malloc +3.33 KiB. Most "
                 "of that is blocks that the program holds");
+    hs_rss_trend_deinit(&trend);
+    fixture_deinit(&fx);
+}
+
+/* From a minute on, a rate is one a minute. */
+static void test_rate_of_a_longer_time(void **state)
+{
+    (void)state;
+    struct fixture fx = fixture_new();
+    fixture_process(&fx, 100, "prog");
+    for (uint32_t k = 0; k <= READINGS; k++) {
+        add_reading(&fx, k, (1000 + 20 * k) * KIB, 100 * KIB, 500 * KIB);
+    }
+    struct hs_rss_trend trend = trend_of(&fx);
+    assert_true(fabs(trend.seconds - 60) < 1e-9);
+    assert_says(&trend,
+                "Resident memory grew by 200 KiB a minute: blocks from malloc +200 KiB. Most "
+                "of that is blocks that the program holds.");
     hs_rss_trend_deinit(&trend);
     fixture_deinit(&fx);
 }
@@ -182,11 +200,9 @@ static void test_several_processes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_free_memory_grows),
-        cmocka_unit_test(test_blocks_grow),
-        cmocka_unit_test(test_steady),
-        cmocka_unit_test(test_readings_count_once),
-        cmocka_unit_test(test_several_processes),
+        cmocka_unit_test(test_free_memory_grows),     cmocka_unit_test(test_blocks_grow),
+        cmocka_unit_test(test_rate_of_a_longer_time), cmocka_unit_test(test_steady),
+        cmocka_unit_test(test_readings_count_once),   cmocka_unit_test(test_several_processes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,7 @@
 #include "fixture_profile.h"
 #include "profile/analyse/ledger_diff.h"
 #include "profile/analyse/rss_verdict.h"
+#include "rt/base.h"
 #include "util/buf.h"
 
 #define MIB 1048576.0
@@ -121,6 +122,38 @@ static void test_shrinks(void **state)
                 "");
 }
 
+/* What the tables of functions can say, a sentence of its own says: the page has a link instead. */
+static void test_where_to_look(void **state)
+{
+    (void)state;
+    static const struct {
+        enum hs_ledger_part_kind part;
+        const char *where;
+    } all[] = {
+        { HS_LEDGER_PART_HELD, " The tables of functions of heapscope diff say whose they are." },
+        { HS_LEDGER_PART_MMAP, " The tables of functions of heapscope diff say which functions "
+                               "map it (--heap mmap)." },
+        { HS_LEDGER_PART_ALLOCATOR, " The tables of functions of heapscope diff say whether "
+                                    "blocks were added." },
+        { HS_LEDGER_PART_FILES, "" },
+    };
+    for (size_t i = 0; i < HS_COUNT_OF(all); i++) {
+        struct hs_rss_growth growth = { .all_bytes = MIB };
+        struct hs_buf text = HS_BUF_INIT;
+        growth.parts_bytes[all[i].part] = MIB;
+        hs_rss_where_write(&growth, &text);
+        assert_string_equal(hs_buf_text(&text), all[i].where);
+        hs_buf_clear(&text);
+        hs_rss_advice_write(&growth, &text);
+        assert_null(strstr(hs_buf_text(&text), "heapscope"));
+        hs_buf_clear(&text);
+        growth.all_bytes = growth.parts_bytes[all[i].part] = -MIB;
+        hs_rss_where_write(&growth, &text);
+        assert_string_equal(hs_buf_text(&text), "");
+        hs_buf_deinit(&text);
+    }
+}
+
 static void test_each_part_has_a_cause(void **state)
 {
     (void)state;
@@ -175,6 +208,7 @@ int main(void)
         cmocka_unit_test(test_free_memory),
         cmocka_unit_test(test_steady),
         cmocka_unit_test(test_shrinks),
+        cmocka_unit_test(test_where_to_look),
         cmocka_unit_test(test_each_part_has_a_cause),
         cmocka_unit_test(test_lines_of_two_profiles),
     };

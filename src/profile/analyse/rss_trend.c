@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #include "util/buf.h"
+#include "util/rate_unit.h"
 
-#define SECONDS_PER_MINUTE 60.0
 /* A part that grows by less than this share of the whole growth is not worth a word. */
 #define NAMED_SHARE 0.02
 
@@ -152,19 +152,20 @@ const struct hs_trend_line *hs_rss_trend_measure(const struct hs_rss_trend *tren
 
 /* --- verdict ---------------------------------------------------------------------------------- */
 
-static double per_minute(const struct hs_trend_line *line)
+static double growth_of(const struct hs_trend_line *line, const struct hs_rate_unit *unit)
 {
     bool is_trend = line->verdict == HS_TREND_GROWS || line->verdict == HS_TREND_SHRINKS;
-    return is_trend ? line->slope * SECONDS_PER_MINUTE : 0;
+    return is_trend ? line->slope * unit->seconds : 0;
 }
 
 struct hs_rss_growth hs_rss_trend_growth(const struct hs_rss_trend *trend)
 {
     const struct hs_rss_reading *first = &trend->readings.items[0];
     const struct hs_rss_reading *last = &trend->readings.items[trend->readings.count - 1];
+    const struct hs_rate_unit *unit = hs_rate_unit_of(trend->seconds);
     struct hs_rss_growth growth = {
-        .all_bytes = per_minute(hs_rss_trend_measure(trend)),
-        .top_bytes = per_minute(&trend->top),
+        .all_bytes = growth_of(hs_rss_trend_measure(trend), unit),
+        .top_bytes = growth_of(&trend->top, unit),
         .arenas_before = first->arena_count,
         .arenas_after = last->arena_count,
         .process_count = last->process_count,
@@ -173,7 +174,7 @@ struct hs_rss_growth hs_rss_trend_growth(const struct hs_rss_trend *trend)
         .trim_bytes = last->trim_bytes,
     };
     for (unsigned part = 0; part < HS_LEDGER_PARTS; part++) {
-        growth.parts_bytes[part] = per_minute(&trend->parts[part]);
+        growth.parts_bytes[part] = growth_of(&trend->parts[part], unit);
     }
     growth.least_bytes = NAMED_SHARE * fabs(growth.all_bytes);
     return growth;
@@ -184,7 +185,7 @@ void hs_rss_trend_write_verdict(const struct hs_rss_trend *trend, struct hs_buf 
     struct hs_rss_growth growth = hs_rss_trend_growth(trend);
     const struct hs_trend_line *held = &trend->parts[HS_LEDGER_PART_HELD];
     if (growth.all_bytes > 0 || growth.all_bytes < 0) {
-        hs_rss_verdict_write(&growth, " a minute", buf);
+        hs_rss_verdict_write(&growth, hs_rate_unit_of(trend->seconds)->words, buf);
     } else {
         hs_buf_str(buf, "Resident memory has no trend that is above its margin.");
     }

@@ -44,10 +44,13 @@ void hs_rss_trend_deinit(struct hs_rss_trend *trend);
 /* The line that the parts add up to: RSS of one process, PSS of several. */
 const struct hs_trend_line *hs_rss_trend_measure(const struct hs_rss_trend *trend);
 
-/* What grows or shrinks by more than its margin, in bytes a minute; all else is 0. */
+/*
+ * What grows or shrinks by more than its margin, in bytes by the unit of time that rate_unit.h has
+ * for `seconds`; all else is 0.
+ */
 struct hs_rss_growth hs_rss_trend_growth(const struct hs_rss_trend *trend);
 /*
- * Writes the verdict as sentences: "Resident memory grew by 1.20 MiB a minute: memory that malloc
- * keeps free +1.10 MiB. The blocks that the program holds did not grow. ..."
+ * Writes the verdict as sentences, with the advice: "Resident memory grew by 1.20 MiB a second:
+ * memory that malloc keeps free +1.10 MiB. The blocks that the program holds did not grow. ..."
  */
 void hs_rss_trend_write_verdict(const struct hs_rss_trend *trend, struct hs_buf *buf);

@@ -105,8 +105,9 @@ void hs_rss_verdict_write(const struct hs_rss_growth *growth, const char *per, s
     if (hs_rss_cause_of(growth) == HS_RSS_STEADY) {
         hs_buf_str(buf, "Resident memory stayed about the same");
     } else {
-        hs_buf_printf(buf, "Resident memory %s by %s%s", growth->all_bytes > 0 ? "grew" : "shrank",
-                      hs_human_bytes(size, fabs(growth->all_bytes)), per);
+        hs_buf_printf(buf, "Resident memory %s by %s%s%s",
+                      growth->all_bytes > 0 ? "grew" : "shrank",
+                      hs_human_bytes(size, fabs(growth->all_bytes)), per[0] ? " " : "", per);
     }
     write_parts(growth, buf);
     hs_buf_char(buf, '.');
@@ -161,20 +162,13 @@ void hs_rss_advice_write(const struct hs_rss_growth *growth, struct hs_buf *buf)
         hs_buf_printf(buf, " %s", how_much);
         write_free(growth, cause, buf);
     } else if (cause == HS_RSS_HELD) {
-        hs_buf_printf(buf,
-                      " %s is blocks that the program holds; the tables of functions of heapscope "
-                      "diff say whose.",
-                      how_much);
+        hs_buf_printf(buf, " %s is blocks that the program holds.", how_much);
     } else if (cause == HS_RSS_MAPPED) {
-        hs_buf_printf(buf,
-                      " %s is memory that the program maps by itself; the tables of functions of "
-                      "heapscope diff say where (--heap mmap).",
-                      how_much);
+        hs_buf_printf(buf, " %s is memory that the program maps by itself.", how_much);
     } else if (cause == HS_RSS_ALLOCATOR) {
         hs_buf_printf(buf,
                       " %s is memory of an allocator that is not the C library's: blocks that the "
-                      "program holds, and memory that the allocator keeps free. The tables of "
-                      "functions of heapscope diff say whether blocks were added.",
+                      "program holds, and memory that the allocator keeps free.",
                       how_much);
     } else if (cause == HS_RSS_RUNTIME) {
         hs_buf_printf(buf,
@@ -186,5 +180,17 @@ void hs_rss_advice_write(const struct hs_rss_growth *growth, struct hs_buf *buf)
                       " %s is memory that the program, or the runtime of its language, maps by "
                       "itself.",
                       how_much);
+    }
+}
+
+void hs_rss_where_write(const struct hs_rss_growth *growth, struct hs_buf *buf)
+{
+    enum hs_rss_cause cause = hs_rss_cause_of(growth);
+    const char *what = cause == HS_RSS_HELD        ? "whose they are"
+                       : cause == HS_RSS_MAPPED    ? "which functions map it (--heap mmap)"
+                       : cause == HS_RSS_ALLOCATOR ? "whether blocks were added"
+                                                   : NULL;
+    if (what && growth->all_bytes > 0) {
+        hs_buf_printf(buf, " The tables of functions of heapscope diff say %s.", what);
     }
 }

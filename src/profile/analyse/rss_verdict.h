@@ -1,7 +1,7 @@
 /*
  * Why the resident memory grew or shrank: which part of it changed most, and what can be done.
  *
- * The figures are bytes for two states, and bytes a minute for a trend over many.
+ * The figures are bytes for two states, and bytes by a unit of time for a trend over many.
  *
  *     blocks +1.0 MiB, free memory +17 MiB, others 0, arenas 1 -> 9     HS_RSS_ARENAS
  *     blocks -17 MiB, free memory +17 MiB                               HS_RSS_STEADY
@@ -55,9 +55,15 @@ const char *hs_rss_cause_key(enum hs_rss_cause cause);
 
 /*
  * Writes the verdict as sentences: "Resident memory grew by 18.0 MiB: memory that malloc keeps free
- * +17.0 MiB, blocks from malloc +1.00 MiB." `per` is what the figures are for: "" or " a minute".
+ * +17.0 MiB, blocks from malloc +1.00 MiB." `per` is what the figures are for: "", or a unit of
+ * time, "a minute".
  */
 void hs_rss_verdict_write(const struct hs_rss_growth *growth, const char *per, struct hs_buf *buf);
 /* Writes what the cause means for the program, and what setting changes it; a sentence that begins
  * with a blank, or nothing. */
 void hs_rss_advice_write(const struct hs_rss_growth *growth, struct hs_buf *buf);
+/*
+ * Writes which command says more of the cause, as a sentence that begins with a blank, or nothing:
+ * for the terminal. The page leads to its own view, by the name of the cause.
+ */
+void hs_rss_where_write(const struct hs_rss_growth *growth, struct hs_buf *buf);
