@@ -2,6 +2,9 @@
  * The paragraphs of the text report as JSON: the answer, the head, and the warnings with what they
  * touch. The functions that write the text write them, with `words` set. See report_parts.h.
  */
+#include <string.h>
+
+#include "profile/model/loss.h"
 #include "util/json.h"
 #include "view/report_parts.h"
 
@@ -10,6 +13,8 @@ static const char *const of_figures[] = {
     "space", "objects",   "alloc_space", "alloc_objects", "peak",
     "leaks", "lifetimes", "threads",     "types",         NULL,
 };
+static const char *const of_allocated[] = { "alloc_space", "alloc_objects", NULL };
+static const char *const of_live[] = { "space", "objects", NULL };
 static const char *const of_stacks[] = { "stacks", NULL };
 static const char *const of_names[] = { "names", NULL };
 
@@ -36,6 +41,13 @@ void hs_report_words_add(struct hs_report_words *words, const char *text)
     }
     hs_json_close(json, ']');
     hs_json_close(json, '}');
+}
+
+void hs_report_words_of_loss(struct hs_report_words *words, const char *loss_name)
+{
+    bool is_of_allocated = strcmp(loss_name, hs_loss_of_load(HS_LOAD_LOSS_NO_ALLOC).name) == 0;
+    bool is_of_live = strcmp(loss_name, hs_loss_of_load(HS_LOAD_LOSS_NO_LIVE).name) == 0;
+    words->views = is_of_allocated ? of_allocated : is_of_live ? of_live : of_stacks;
 }
 
 static void write_warnings(struct hs_report *report)

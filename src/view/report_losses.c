@@ -200,7 +200,14 @@ static void write_small_losses(struct hs_report *report, const struct hs_profile
                       kinds == 2 ? "" : "s");
     }
     hs_text_style(report->buf, report->options->has_colour, HS_TEXT_DIM);
+    const char *const *views = report->words ? report->words->views : NULL;
+    if (report->words) {
+        hs_report_words_of_loss(report->words, hs_profile_string(report->profile, most->name));
+    }
     hs_report_write_wrapped(report, "  ", hs_buf_text(&line));
+    if (report->words) {
+        report->words->views = views;
+    }
     hs_text_style(report->buf, report->options->has_colour, HS_TEXT_PLAIN);
     hs_buf_deinit(&line);
 }

@@ -130,6 +130,8 @@ void hs_report_write_answer_words(struct hs_report *report);
 void hs_report_json_words(const struct hs_report *report, struct hs_json *json);
 /* Writes a paragraph as JSON. */
 void hs_report_words_add(struct hs_report_words *words, const char *text);
+/* The next warnings are of a loss that makes no figure too low: chooses what they touch. */
+void hs_report_words_of_loss(struct hs_report_words *words, const char *loss_name);
 
 /* report_changes.c: changes of the interval; nothing when it stayed the same */
 void hs_report_write_changes(struct hs_report *report);

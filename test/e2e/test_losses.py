@@ -249,4 +249,7 @@ def test_losses_of_files_that_record_none(heapscope, tmp_path):
     health = heapscope("report", "--health", folded).stdout
     assert "What was lost while this file was made is not recorded in it." in health
     assert "table_full" not in health and "What the recording did" not in health and "alloc_unknown" in health
-    assert json.loads(heapscope("report", "--json", folded).stdout)["is_loss_known"] is False
+    found = json.loads(heapscope("report", "--json", folded).stdout)
+    assert found["is_loss_known"] is False
+    warning, = found["warnings"]
+    assert "was allocated since the start" in warning["text"] and warning["views"] == ["alloc_space", "alloc_objects"]
