@@ -189,6 +189,12 @@ test("the trend says what grows", async () => {
     /What grows over 3 snapshots.*dictExpand/,
   );
   assert.match(await it.page.textContent(".change-figures"), /grows.*4\.60 MiB a second/);
+  const resident = it.page.locator(".change-words >> nth=1");
+  assert.match(await resident.textContent(), /last snapshot shows whose blocks were added\.$/);
+  assert.match(
+    await resident.locator("a").getAttribute("href"),
+    /view=diff&diff\.before=0&diff\.after=2/,
+  );
   const first = await it.page.$eval("[role=grid] .controls-grid-body [role=row]", (row) =>
     row.innerText.replace(/\s+/g, " "),
   );

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 
-import { openPage, startBrowser, stopBrowser } from "./page.mjs";
+import { DESKTOP, openPage, PHONE, startBrowser, stopBrowser } from "./page.mjs";
 
 before(startBrowser);
 after(stopBrowser);
@@ -184,7 +184,8 @@ test("the resident memory is opened part by part", async () => {
 
 test("leaks are listed by verdict, and a stack is opened", async () => {
   const { page, close } = await opened("#view=leaks");
-  assert.match(await page.textContent("main"), /1 stack leaks, 12\.4 MiB an hour/);
+  assert.match(await page.textContent("main"), /1 stack leaks, 3\.53\sKiB a second/);
+  assert.match(await page.textContent(".leaks-table td.number"), /^3\.53 KiB\/s± 722 B\/s$/);
   assert.match(await page.textContent("main"), /more than 99\.9 %/);
   await page.click(".leaks-table summary");
   assert.match(await page.textContent(".leaks-table ol"), /dbAdd.*db\.c:181/s);
@@ -211,6 +212,22 @@ test("health says what is missing and what helps", async () => {
   await close();
 });
 
+test("on a phone, a row of a table of health is a card as wide as the page", async () => {
+  const { page, close } = await opened("#view=health", PHONE);
+  const tables = await page.$$(".health-table.controls-cards");
+  assert.ok(tables.length >= 4, `${tables.length} tables`);
+  for (const table of tables) {
+    const { name, inside, seen } = await table.evaluate((it) => ({
+      name: it.querySelector("tbody td").getBoundingClientRect().width,
+      inside: it.scrollWidth,
+      seen: it.parentElement.clientWidth,
+    }));
+    assert.ok(name > 250 && inside <= seen, `${name} of ${inside}, ${seen} are seen`);
+  }
+  assert.match(await page.textContent(".health-warnings"), /Uncertain because of this: /);
+  await close();
+});
+
 test("the warnings of a view stand at its top, and only those that touch it", async () => {
   const { page, close, go } = await opened("#view=table");
   assert.match(await page.textContent(".shell-warnings"), /samples were lost/);
@@ -219,7 +236,7 @@ test("the warnings of a view stand at its top, and only those that touch it", as
   await close();
 });
 
-async function opened(fragment = "") {
-  const it = await openPage({ fragment });
+async function opened(fragment = "", size = DESKTOP) {
+  const it = await openPage({ fragment, size });
   return { page: it.page, close: () => it.close(), go: (to) => it.go(to) };
 }

@@ -122,6 +122,7 @@ test("dragging enlarges a part, a double click and Back show all", async () => {
 
 test("a finger chooses a range, and a tap shows values", async () => {
   const { page, params, close, problems } = await opened("", { hasTouch: true });
+  assert.match(await page.textContent(".timeline-detail"), /^Tap a diamond.*Whole time/);
   const box = await plotBox(page);
   const cdp = await page.context().newCDPSession(page);
   const touch = async (type, share) => {

@@ -21,6 +21,8 @@ def leak(verdict, growth, confidence, live):
 
 def leaks():
     return {"span_seconds": 12.3, "earlier_snapshot_count": 2, "is_too_short": False,
+            "answer": "1 stack leaks, 3.53 KiB a second. It holds 3.10 MiB now.",
+            "comparison": "The snapshot after 12.3 s was compared with 2 earlier ones. A cache that has not reached its limit grows like a leak.",
             "stacks": [leak("leaks", 12.4 * MIB, 0.9995, 3.1 * MIB), leak("unsure", 2.1 * MIB, 0.8, MIB),
                        *[leak("stopped", 0, 0.5, 1000 * i) for i in range(40, 0, -1)]]}
 

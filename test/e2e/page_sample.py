@@ -169,7 +169,8 @@ def trend():
     functions = [line(0.3, function="dictExpand", leak_confidence=0.91), line(0.03, function=HOSTILE[1], leak_confidence=0)]
     stacks = [line(0.3, leak_confidence=0.91, frames=STACKS[0][0][::-1])]
     return {"format": 1, "view": "space", "unit": "bytes", "file": "a", "pid": 4711, "name": "redis-server", "snapshots": 3,
-            "snapshots_left_out": 0, "seconds": 12.3, "total": line(1), "functions": functions, "stacks": stacks}
+            "snapshots_left_out": 0, "seconds": 12.3, "total": line(1), "functions": functions, "stacks": stacks,
+            "resident": {"verdict": "Resident memory grew by 5.20 MiB a second.", "cause": "held", "rss": line(1)}}
 
 
 def profile(names):

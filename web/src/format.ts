@@ -108,6 +108,26 @@ export function moment(unixSeconds: number | null | undefined): string {
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
 }
 
+/*
+ * A margin as a share of its figure. Above the figure itself a percentage tells nothing more.
+ */
+export function marginShare(width: number, value: number): string {
+  return width > Math.abs(value) ? "more than the figure itself" : share(width, value);
+}
+
+export interface RateUnit {
+  seconds: number;
+  words: string;
+  sign: string;
+}
+
+/* The unit of rates of what was recorded for so long, as src/util/rate_unit.h chooses it. */
+export function rateUnit(recordedSeconds: number): RateUnit {
+  if (recordedSeconds >= 3600) return { seconds: 3600, words: "an hour", sign: "/h" };
+  if (recordedSeconds >= 60) return { seconds: 60, words: "a minute", sign: "/min" };
+  return { seconds: 1, words: "a second", sign: "/s" };
+}
+
 /* If the two sides of a margin differ by more than this factor, both are shown. */
 const SIDES_ALIKE = 1.22;
 

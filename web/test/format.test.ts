@@ -9,7 +9,9 @@ import {
   exact,
   keepUnits,
   margin,
+  marginShare,
   plural,
+  rateUnit,
   share,
   signed,
 } from "../src/format.ts";
@@ -84,6 +86,30 @@ describe("margins", () => {
     [100, undefined, undefined, ""],
   ])("%s between %s and %s: %s", (value, low, high, text) =>
     expect(margin(value, low, high, bytes)).toBe(text),
+  );
+});
+
+describe("margins as a share", () => {
+  it.each([
+    [1, 100, "1.0 %"],
+    [100, 100, "100.0 %"],
+    [101, 100, "more than the figure itself"],
+    [24104, 100, "more than the figure itself"],
+    [1, 0, "more than the figure itself"],
+    [0, 0, "-"],
+  ])("%s of %s is %s", (width, value, text) => expect(marginShare(width, value)).toBe(text));
+});
+
+/* As test/unit/test_rate_unit.c. */
+describe("units of rates", () => {
+  it.each([
+    [0, "a second", "/s", 1],
+    [59.999, "a second", "/s", 1],
+    [60, "a minute", "/min", 60],
+    [3599.9, "a minute", "/min", 60],
+    [3600, "an hour", "/h", 3600],
+  ])("%s s: %s", (recorded, words, sign, seconds) =>
+    expect(rateUnit(recorded)).toEqual({ words, sign, seconds }),
   );
 });
 

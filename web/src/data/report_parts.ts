@@ -30,6 +30,9 @@ export interface Leaks {
   span_seconds: number;
   earlier_snapshot_count: number;
   is_too_short: boolean;
+  /* Sentences: how many stacks leak, and how fast; what was compared. */
+  answer: string;
+  comparison: string;
   stacks: readonly LeakStack[];
 }
 
@@ -115,6 +118,8 @@ export interface ReportParts {
   leaks?: Leaks;
   lifetimes?: Lifetimes;
   pinned_pages?: PinnedPages;
+  /* false: the file does not record what was lost. */
+  is_loss_known?: boolean;
   losses?: readonly Loss[];
   cost?: RecordingCost | null;
   cut_modules?: readonly CutModule[];

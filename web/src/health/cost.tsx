@@ -92,7 +92,7 @@ export function Cost({ profile, file, report }: Props) {
       )}
       <CollectorCost cost={partsOfReport(report).cost ?? null} />
       <div class="health-scroll" tabIndex={0} role="region" aria-label="Cost by process">
-        <table class="health-table">
+        <table class="health-table controls-cards">
           <thead>
             <tr>
               <th>Process</th>
@@ -117,10 +117,18 @@ export function Cost({ profile, file, report }: Props) {
                   <td>
                     <NameText text={processTitle(profile, i)} />
                   </td>
-                  <td class="number">{count(last.sample_count)}</td>
-                  <td class="number">{intervalText(last.interval_bytes)}</td>
-                  <td class="number">{bytes(last.recorder_bytes)}</td>
-                  <td class="number">{cpuText(profile, i, last.recorder_cpu_ms)}</td>
+                  <td class="number" data-title="Samples">
+                    {count(last.sample_count)}
+                  </td>
+                  <td class="number" data-title="Interval">
+                    {intervalText(last.interval_bytes)}
+                  </td>
+                  <td class="number" data-title="Memory">
+                    {bytes(last.recorder_bytes)}
+                  </td>
+                  <td class="number" data-title="CPU time">
+                    {cpuText(profile, i, last.recorder_cpu_ms)}
+                  </td>
                 </tr>
               );
             })}

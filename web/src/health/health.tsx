@@ -16,6 +16,16 @@ import { Losses } from "./losses.tsx";
 import { CutModules, NamelessModules } from "./modules.tsx";
 import { Precision } from "./precision.tsx";
 import { Refused } from "./refused.tsx";
+import { touchedWords } from "./touched.ts";
+
+const ESTIMATES = "The figures are estimates, whose margins stand beside them.";
+const NO_MARGINS = "The figures have no margins.";
+
+function lossWords(report: Report): string {
+  const { losses, is_loss_known: isKnown } = partsOfReport(report);
+  if (isKnown === false || !losses) return "What was lost was not recorded.";
+  return losses.length === 0 ? "Nothing was lost." : "No loss makes the figures too low.";
+}
 
 /* One sentence: may the reader trust the figures? */
 function verdict(report: Report): string {
@@ -25,9 +35,8 @@ function verdict(report: Report): string {
   }
   if (serious > 0) return `${plural(serious, "warning")} touch the figures of this profile.`;
   if (report.is_exact) return "Every allocation was recorded: the figures are exact.";
-  const isLossless = partsOfReport(report).losses?.length === 0;
-  const lost = isLossless ? "Nothing was lost." : "No loss makes the figures too low.";
-  return `${lost} The figures are estimates, whose margins stand beside them.`;
+  const hasMargins = report.totals.live?.bytes_low !== undefined;
+  return `${lossWords(report)} ${hasMargins ? ESTIMATES : NO_MARGINS}`;
 }
 
 function Warnings({ report }: { report: Report }) {
@@ -39,9 +48,7 @@ function Warnings({ report }: { report: Report }) {
         <li key={i} class={warning.is_serious ? "health-serious" : ""}>
           {warning.is_serious && <b>Serious: </b>}
           <bdi>{warning.text}</bdi>
-          <small class="muted">
-            makes uncertain: {warning.views.join(", ") || "nothing shown"}
-          </small>
+          <small class="muted">{touchedWords(warning.views)}</small>
         </li>
       ))}
     </ul>
@@ -61,7 +68,7 @@ function HealthOfFile({ profile, file }: { profile: Profile; file: number }) {
         <Warnings report={report.value} />
       </section>
       <div class="health-column">
-        <Losses losses={parts.losses ?? null} />
+        <Losses losses={parts.losses ?? null} isKnown={parts.is_loss_known !== false} />
         <Cost profile={profile} file={file} report={report.value} />
         <Refused refused={parts.not_profiled ?? []} />
       </div>
@@ -69,7 +76,7 @@ function HealthOfFile({ profile, file }: { profile: Profile; file: number }) {
         <Precision report={report.value} />
       </div>
       <NamelessModules names={parts.missing_names ?? null} />
-      <CutModules modules={parts.cut_modules ?? []} />
+      <CutModules modules={parts.cut_modules ?? []} isKnown={parts.is_loss_known !== false} />
     </div>
   );
 }

@@ -3,13 +3,20 @@
  */
 import type { Loss } from "../data/report_parts.ts";
 import { count } from "../format.ts";
+import { lossText } from "./known.ts";
 
-export function Losses({ losses }: { losses: readonly Loss[] | null }) {
+interface Props {
+  losses: readonly Loss[] | null;
+  /* false: the losses are those of reading the file. */
+  isKnown: boolean;
+}
+
+export function Losses({ losses, isKnown }: Props) {
+  const text = lossText(losses && losses.length, isKnown);
   return (
     <section class="health-card">
       <h2>Lost and cut</h2>
-      {losses === null && <p>What was lost was not recorded.</p>}
-      {losses?.length === 0 && <p>No loss was counted.</p>}
+      {text !== null && <p>{text}</p>}
       {losses && losses.length > 0 && (
         <table class="health-table">
           <thead>

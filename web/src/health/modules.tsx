@@ -5,6 +5,7 @@
 import { NameText } from "../controls/name_text.tsx";
 import type { CutModule, NamelessModule, ReportParts } from "../data/report_parts.ts";
 import { bytes, count, plural } from "../format.ts";
+import { noCutText } from "./known.ts";
 
 /* By reason: what gives the functions names. The reasons are those of heapscope-report(1). */
 const REMEDIES: Readonly<Record<string, string>> = {
@@ -28,11 +29,11 @@ function Nameless({ module }: { module: NamelessModule }) {
         <NameText text={module.module.replace(/^.*\//, "")} whole={module.module} />
         {module.build_id && <small class="muted">Build ID {module.build_id.slice(0, 80)}</small>}
       </td>
-      <td class="number">
+      <td class="number" data-title="Without a name">
         {count(module.nameless_count)}
         <small class="muted">of {plural(module.address_count, "address", "addresses")}</small>
       </td>
-      <td>
+      <td data-title="Why, and what helps">
         <bdi>{module.text}</bdi>
         <small class="muted">{REMEDIES[module.reason]}</small>
       </td>
@@ -50,7 +51,7 @@ export function NamelessModules({ names }: { names: ReportParts["missing_names"]
       )}
       {names && names.modules.length > 0 && (
         <div class="health-scroll" tabIndex={0} role="region" aria-label="Modules without names">
-          <table class="health-table">
+          <table class="health-table controls-cards">
             <thead>
               <tr>
                 <th>Module</th>
@@ -72,15 +73,21 @@ export function NamelessModules({ names }: { names: ReportParts["missing_names"]
   );
 }
 
-export function CutModules({ modules }: { modules: readonly CutModule[] }) {
+interface CutProps {
+  modules: readonly CutModule[];
+  /* false: the file does not record which stacks were cut. */
+  isKnown: boolean;
+}
+
+export function CutModules({ modules, isKnown }: CutProps) {
   return (
     <section class="health-card health-wide">
       <h2>Stacks that end too early</h2>
       {modules.length === 0 ? (
-        <p>None: no module is known in which stacks end that should go on.</p>
+        <p>{noCutText(isKnown)}</p>
       ) : (
         <div class="health-scroll" tabIndex={0} role="region" aria-label="Modules that cut stacks">
-          <table class="health-table">
+          <table class="health-table controls-cards">
             <thead>
               <tr>
                 <th>Module</th>
@@ -96,9 +103,13 @@ export function CutModules({ modules }: { modules: readonly CutModule[] }) {
                     <NameText text={module.module.replace(/^.*\//, "")} whole={module.module} />
                     <small class="muted">pid {module.pid}</small>
                   </td>
-                  <td class="number">{count(module.stacks)}</td>
-                  <td class="number">{bytes(module.live_bytes)}</td>
-                  <td>
+                  <td class="number" data-title="Stacks">
+                    {count(module.stacks)}
+                  </td>
+                  <td class="number" data-title="Live">
+                    {bytes(module.live_bytes)}
+                  </td>
+                  <td data-title="Why, and what helps">
                     <bdi>{module.text}</bdi>
                     {module.remedy && <small class="muted">{module.remedy}</small>}
                   </td>

@@ -2,7 +2,7 @@
  * How sure the totals are: their 95 % intervals, and what share of the figure these are.
  */
 import type { Amount, Report } from "../data/documents.ts";
-import { bytes, count, margin, share } from "../format.ts";
+import { bytes, count, margin, marginShare, NOT_RECORDED } from "../format.ts";
 
 interface Line {
   title: string;
@@ -32,9 +32,20 @@ function linesOf(title: string, amount: Amount | undefined, objects: string): Li
   ];
 }
 
-function width({ value, low, high }: Line): string {
-  if (low === undefined || high === undefined) return "exact";
-  return share(Math.max(value - low, high - value), value);
+/* What stands for a margin that is not there: if the interval is unknown, so is the margin. */
+function without(report: Report, text: string): string {
+  const isUnknown = report.processes.some((process) => process["interval_bytes"] === 0);
+  return isUnknown ? NOT_RECORDED : text;
+}
+
+function width(report: Report, { value, low, high }: Line): string {
+  if (low === undefined || high === undefined) return without(report, "exact");
+  return marginShare(Math.max(value - low, high - value), value);
+}
+
+function marginOf(report: Report, { value, low, high, format }: Line): string {
+  if (low === undefined || high === undefined) return without(report, "none");
+  return margin(value, low, high, format) || "none";
 }
 
 export function Precision({ report }: { report: Report }) {
@@ -55,7 +66,7 @@ export function Precision({ report }: { report: Report }) {
         ))}
       </ul>
       <div class="health-scroll" tabIndex={0} role="region" aria-label="Totals">
-        <table class="health-table">
+        <table class="health-table controls-cards">
           <thead>
             <tr>
               <th>Figure</th>
@@ -68,16 +79,16 @@ export function Precision({ report }: { report: Report }) {
             {lines.map((line) => (
               <tr key={line.title}>
                 <td>{line.title}</td>
-                <td class="number">
+                <td class="number" data-title="Value">
                   {report.is_incomplete && "at least "}
                   {line.format(line.value)}
                 </td>
-                <td class="number">
-                  {report.is_incomplete
-                    ? "does not hold"
-                    : margin(line.value, line.low, line.high, line.format) || "none"}
+                <td class="number" data-title="Margin">
+                  {report.is_incomplete ? "does not hold" : marginOf(report, line)}
                 </td>
-                <td class="number">{report.is_incomplete ? "-" : width(line)}</td>
+                <td class="number" data-title="As a share">
+                  {report.is_incomplete ? "-" : width(report, line)}
+                </td>
               </tr>
             ))}
           </tbody>

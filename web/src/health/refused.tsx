@@ -12,7 +12,7 @@ export function Refused({ refused }: { refused: NonNullable<ReportParts["not_pro
         <p>None.</p>
       ) : (
         <div class="health-scroll" tabIndex={0} role="region" aria-label="Processes">
-          <table class="health-table">
+          <table class="health-table controls-cards">
             <thead>
               <tr>
                 <th>Process</th>
@@ -26,7 +26,7 @@ export function Refused({ refused }: { refused: NonNullable<ReportParts["not_pro
                     <NameText text={process.name || "without a name"} />
                     <small class="muted">pid {process.pid}</small>
                   </td>
-                  <td>
+                  <td data-title="Why, and what helps">
                     <bdi>{process.text}</bdi>
                     {process.remedy && <small class="muted">{process.remedy}</small>}
                   </td>

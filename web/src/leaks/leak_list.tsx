@@ -6,7 +6,7 @@ import { useState } from "preact/hooks";
 import { ReportStack } from "../controls/report_stack.tsx";
 import type { Profile } from "../data/profile.ts";
 import type { LeakStack, LeakVerdict } from "../data/report_parts.ts";
-import { bytes, count, duration, margin, plural } from "../format.ts";
+import { bytes, count, duration, margin, plural, rateUnit, type RateUnit } from "../format.ts";
 
 const SHOWN_FIRST = 20;
 
@@ -54,14 +54,16 @@ interface RowProps {
   columns: Columns;
   stack: LeakStack;
   spanSeconds: number;
+  unit: RateUnit;
 }
 
-function LeakRow({ profile, columns, stack, spanSeconds }: RowProps) {
-  const growth = stack.growth_bytes_per_hour;
+function LeakRow({ profile, columns, stack, spanSeconds, unit }: RowProps) {
+  const inUnit = (bytesPerHour: number) => (bytesPerHour * unit.seconds) / 3600;
+  const growth = inUnit(stack.growth_bytes_per_hour);
   const around = margin(
     growth,
-    stack.growth_low_bytes_per_hour,
-    stack.growth_high_bytes_per_hour,
+    inUnit(stack.growth_low_bytes_per_hour),
+    inUnit(stack.growth_high_bytes_per_hour),
     bytes,
   );
   return (
@@ -71,7 +73,9 @@ function LeakRow({ profile, columns, stack, spanSeconds }: RowProps) {
       </td>
       {columns.hasGrowth && (
         <td class="number" data-title="Growth">
-          {bytes(growth)}/h<small>{around && `${around}/h`}</small>
+          {bytes(growth)}
+          {unit.sign}
+          <small>{around && `${around}${unit.sign}`}</small>
         </td>
       )}
       {columns.hasConfidence && (
@@ -102,6 +106,7 @@ interface Props {
 
 export function LeakList({ profile, stacks, verdict, spanSeconds }: Props) {
   const columns = columnsOf(verdict);
+  const unit = rateUnit(spanSeconds);
   const [isAll, setAll] = useState(false);
   const shown = isAll ? stacks : stacks.slice(0, SHOWN_FIRST);
   return (
@@ -126,6 +131,7 @@ export function LeakList({ profile, stacks, verdict, spanSeconds }: Props) {
                 columns={columns}
                 stack={stack}
                 spanSeconds={spanSeconds}
+                unit={unit}
               />
             ))}
           </tbody>

@@ -2,12 +2,8 @@
  * The view "Leaks": which stacks keep their blocks while new ones come, how old the blocks are, and
  * how long those lived that were freed. The verdicts are those of the report.
  */
-import {
-  partsOfReport,
-  type Leaks as LeaksReport,
-  type LeakVerdict,
-} from "../data/report_parts.ts";
-import { bytes, duration, plural } from "../format.ts";
+import { partsOfReport, type LeakVerdict } from "../data/report_parts.ts";
+import { keepUnits } from "../format.ts";
 import { Failure } from "../shell/failure.tsx";
 import { usePromise } from "../shell/use_promise.ts";
 import { useParam } from "../state.ts";
@@ -39,33 +35,6 @@ const VERDICTS: readonly { verdict: LeakVerdict; title: string; words: string }[
   },
 ];
 
-/* One sentence: how many stacks leak, and how fast. */
-function answer(leaks: LeaksReport): string {
-  const found = leaks.stacks.filter((stack) => stack.verdict === "leaks");
-  if (leaks.is_too_short) {
-    return `The recording of ${duration(leaks.span_seconds)} is too short to tell what leaks.`;
-  }
-  if (found.length === 0) return "No leak is certain.";
-  const growth = found.reduce((sum, stack) => sum + stack.growth_bytes_per_hour, 0);
-  const live = found.reduce((sum, stack) => sum + stack.live.bytes, 0);
-  const [verb, they] = found.length === 1 ? ["leaks", "It holds"] : ["leak", "They hold"];
-  return (
-    `${plural(found.length, "stack")} ${verb}, ${bytes(growth)} an hour. ` +
-    `${they} ${bytes(live)} now.`
-  );
-}
-
-function comparison(leaks: LeaksReport): string {
-  const earlier = leaks.earlier_snapshot_count;
-  const how =
-    earlier > 0
-      ? `The snapshot after ${duration(leaks.span_seconds)} was compared with ` +
-        `${plural(earlier, "earlier one")}.`
-      : `There is one snapshot, after ${duration(leaks.span_seconds)}. Snapshots in between ` +
-        "(--dump-every) would show which blocks were freed.";
-  return `${how} A cache that has not reached its limit grows like a leak.`;
-}
-
 function LeaksOfFile({ profile, file }: { profile: ViewProps["profile"]; file: number }) {
   const report = usePromise(() => profile.report(file), [profile, file]);
   const [chosen, setChosen] = useParam("leaks.verdict", "");
@@ -82,8 +51,8 @@ function LeaksOfFile({ profile, file }: { profile: ViewProps["profile"]; file: n
     <div class="leaks-view">
       <section class="leaks-card leaks-answer">
         <h2>What is not freed?</h2>
-        <p class="leaks-words">{answer(leaks)}</p>
-        <p class="muted">{comparison(leaks)}</p>
+        <p class="leaks-words">{keepUnits(leaks.answer)}</p>
+        <p class="muted">{keepUnits(leaks.comparison)}</p>
       </section>
       {groups.length > 0 && (
         <section class="leaks-card">

@@ -7,6 +7,7 @@ import { useMemo, useState } from "preact/hooks";
 
 import { Select } from "../controls/select.tsx";
 import { SelectionBar } from "../controls/selection_bar.tsx";
+import { useTouch } from "../controls/use_touch.ts";
 import { snapshotTitle } from "../data/names.ts";
 import type { Profile } from "../data/profile.ts";
 import type { Selection } from "../data/selection.ts";
@@ -20,6 +21,7 @@ import { timeOf } from "./curves.ts";
 import { MarkLane } from "./lane.tsx";
 import { choosePair, Lanes, lanesOf, pointedText } from "./lanes.tsx";
 import { Happenings, SnapshotTable } from "./lists.tsx";
+import { hintOf, pairHintOf } from "./hints.ts";
 import { marksOf, timeText, type Mark } from "./marks.ts";
 import { MemoryChart } from "./memory_chart.tsx";
 import { measureWords, pickOf, pictureOf, type Picture } from "./what_is_shown.ts";
@@ -61,11 +63,6 @@ function ZoomButtons({ range, whole }: { range: Range; whole: Range }) {
   );
 }
 
-const HINT =
-  "Click a diamond: its stacks. Ctrl-click two: their difference. Drag: enlarge. Double-click: " +
-  "all. Keys: + − ← → 0, Shift+← → for the end and Shift+↑ ↓ for the beginning; on the diamonds " +
-  "← → Enter, Shift+Enter.";
-
 const CHARTS_LABEL =
   "Charts over time. Plus and minus zoom, the arrows move, 0 shows all. With Shift, left and " +
   "right move the end, up and down the beginning.";
@@ -95,14 +92,19 @@ interface CardProps {
   canDiff: boolean;
 }
 
-function whatIsPointedAt(props: CardProps, pointed: number | null, cursor: number | null): string {
+function whatIsPointedAt(
+  props: CardProps,
+  pointed: number | null,
+  cursor: number | null,
+  isTouch: boolean,
+): string {
   const { profile, picture, first } = props;
-  const next = "ctrl-click another one to see what changed";
+  const next = pairHintOf(isTouch);
   if (pointed !== null) {
     return pointedText(profile, pointed) + (pointed === first ? `; it is chosen: ${next}` : "");
   }
   if (cursor !== null) return `at ${timeText(cursor, picture.origin)}`;
-  if (first === null) return HINT;
+  if (first === null) return hintOf(isTouch);
   return `${cut(snapshotTitle(profile, first), 100)} is chosen: ${next}`;
 }
 
@@ -140,6 +142,7 @@ function ChartsCard(props: CardProps) {
   const { whole, origin } = picture;
   const [cursor, setCursor] = useState<number | null>(null);
   const [pointed, setPointed] = useState<number | null>(null);
+  const isTouch = useTouch();
   const [counters, chooseCounters] = useCounters(picture);
   const peak = useMemo(() => peakOf(marks, picture, selection), [marks, picture, selection]);
   const rules = useMemo(() => {
@@ -173,7 +176,7 @@ function ChartsCard(props: CardProps) {
         <MarkLane marks={marks} range={range} origin={origin} />
         <Lanes {...props} selected={selection.snapshots} onPoint={setPointed} />
         <p class="timeline-detail" role="status">
-          {whatIsPointedAt(props, pointed, cursor)}
+          {whatIsPointedAt(props, pointed, cursor, isTouch)}
         </p>
         <RangeSummary {...props} measure={selection.measure} pick={pickOf(selection.measure)} />
         {counters.map((counter, i) => (

@@ -31,8 +31,9 @@ export interface Trend {
   seconds: number;
   heaps: string;
   total: Line;
-  /* Resident memory: a sentence and the line through its readings; null: not recorded. */
-  resident: { words: string; line: Line | null } | null;
+  /* Resident memory: sentences, the name of the cause (heapscope-diff(1)), and the line through its
+   * readings; null: not recorded. */
+  resident: { words: string; cause: string; line: Line | null } | null;
   functions: readonly TrendRow[];
   stacks: readonly TrendRow[];
 }
@@ -83,6 +84,7 @@ export function trendOf(raw: Raw): Trend {
     resident: isObject(resident)
       ? {
           words: textOf(resident["verdict"]),
+          cause: textOf(resident["cause"]),
           line: isObject(resident["rss"]) ? lineOf(resident["rss"]) : null,
         }
       : null,

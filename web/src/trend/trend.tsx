@@ -9,10 +9,10 @@ import "../controls/controls.css";
 import { Select } from "../controls/select.tsx";
 import { processTitle } from "../data/names.ts";
 import type { Profile } from "../data/profile.ts";
-import { bytes, count, cut, duration, plural } from "../format.ts";
+import { bytes, count, cut, duration, keepUnits, plural, rateUnit } from "../format.ts";
 import { Failure } from "../shell/failure.tsx";
 import { usePromise } from "../shell/use_promise.ts";
-import { navigate, useAddress, useParam } from "../state.ts";
+import { linkTo, navigate, useAddress, useParam } from "../state.ts";
 import type { ViewProps } from "../views.ts";
 import {
   TONE_SIGNS,
@@ -32,6 +32,7 @@ export function hasTrend(profile: Profile): boolean {
 }
 
 function Figures({ trend, format }: { trend: TrendData; format: Format }) {
+  const unit = rateUnit(trend.seconds);
   const what = trend.isCount ? "Live objects" : "Live memory";
   const lines: [string, Line, Format][] = [[what, trend.total, format]];
   if (trend.resident?.line) lines.push(["Resident memory", trend.resident.line, bytes]);
@@ -45,11 +46,11 @@ function Figures({ trend, format }: { trend: TrendData; format: Format }) {
               {name}: {TONE_WORDS[tone]}
             </dt>
             <dd class={`change-${tone}`}>
-              <span aria-hidden="true">{TONE_SIGNS[tone]}</span> {slopeText(line, formatOf)}
+              <span aria-hidden="true">{TONE_SIGNS[tone]}</span> {slopeText(line, formatOf, unit)}
             </dd>
             <dd class="muted change-more">
               {[
-                marginText(line, formatOf),
+                marginText(line, formatOf, unit),
                 `from ${formatOf(line.first)} to ${formatOf(line.last)}`,
                 stepsText(line),
               ]
@@ -70,10 +71,53 @@ function answerOf(trend: TrendData, format: Format): string {
   if (growing.length === 0) return `No function grows by more than its margin, ${over}.`;
   const named = growing
     .slice(0, 3)
-    .map((row) => `${cut(row.frames[0], 80)} (${slopeText(row, format)})`);
+    .map((row) => `${cut(row.frames[0], 80)} (${slopeText(row, format, rateUnit(trend.seconds))})`);
   const rest = growing.length - named.length;
   const others = rest > 0 ? ` and ${plural(rest, "other function")}` : "";
   return `What grows ${over}: ${named.join(", ")}${others}.`;
+}
+
+/* By the cause of growth: what the difference of two snapshots says of it. */
+const DIFFERENCE_SAYS: Readonly<Record<string, string>> = {
+  held: "shows whose blocks were added",
+  mapped: "shows which functions mapped it",
+  allocator: "shows whether blocks were added, and whose",
+};
+
+/* The first and the last snapshot of the process whose stacks are in the page. */
+function endsOf(profile: Profile, process: number): [number, number] | null {
+  const own = profile.snapshots
+    .map((snapshot, i) => ({ snapshot, i }))
+    .filter(({ snapshot }) => snapshot.process === process && snapshot.rows !== null);
+  return own.length < 2 ? null : [own[0].i, own[own.length - 1].i];
+}
+
+interface ResidentProps {
+  profile: Profile;
+  process: number;
+  resident: NonNullable<TrendData["resident"]>;
+  views: readonly string[];
+}
+
+/* How the resident memory grows, and where to see more. */
+function ResidentWords({ profile, process, resident, views }: ResidentProps) {
+  const ends = endsOf(profile, process);
+  const isGrowing = resident.line !== null && toneOf(resident.line) === "grew";
+  const says = isGrowing ? DIFFERENCE_SAYS[resident.cause] : undefined;
+  return (
+    <p class="change-words">
+      {keepUnits(resident.words)}
+      {says !== undefined && ends !== null && views.includes("diff") && (
+        <>
+          {" "}
+          <a href={linkTo({ view: "diff", "diff.before": ends[0], "diff.after": ends[1] })}>
+            The difference of the first and the last snapshot
+          </a>{" "}
+          {says}.
+        </>
+      )}
+    </p>
+  );
 }
 
 const HELP =
@@ -81,7 +125,14 @@ const HELP =
   "leak goes up in most steps and never goes down; a cache goes up once. Leak: how sure it is " +
   "that a stack of the function leaks.";
 
-function Content({ trend, views }: { trend: TrendData; views: readonly string[] }) {
+interface ContentProps {
+  profile: Profile;
+  process: number;
+  trend: TrendData;
+  views: readonly string[];
+}
+
+function Content({ profile, process, trend, views }: ContentProps) {
   const [table] = useParam("trend.table", "functions");
   const choose = (key: string) =>
     navigate({ "trend.table": key === "functions" ? null : key, "trend.row": null });
@@ -94,7 +145,14 @@ function Content({ trend, views }: { trend: TrendData; views: readonly string[] 
         <p class="change-words">
           <bdi>{answerOf(trend, format)}</bdi>
         </p>
-        {trend.resident?.words && <p class="change-words">{trend.resident.words}</p>}
+        {trend.resident?.words && (
+          <ResidentWords
+            profile={profile}
+            process={process}
+            resident={trend.resident}
+            views={views}
+          />
+        )}
         <Figures trend={trend} format={format} />
         {trend.heaps && <p class="muted">{trend.heaps}</p>}
         {trend.leftOut > 0 && (
@@ -120,6 +178,7 @@ function Content({ trend, views }: { trend: TrendData; views: readonly string[] 
           isOfStacks={isStacks}
           format={format}
           views={views}
+          unit={rateUnit(trend.seconds)}
         />
       </section>
     </>
@@ -154,7 +213,9 @@ export function Trend({ profile, views }: ViewProps) {
       )}
       {error !== null && <Failure what="The trend cannot be read" error={error} />}
       {error === null && !trend && <p class="loading">Reading the trend…</p>}
-      {error === null && trend && <Content trend={trend} views={views} />}
+      {error === null && trend && (
+        <Content profile={profile} process={process} trend={trend} views={views} />
+      )}
     </>
   );
 }

@@ -15,7 +15,7 @@ import {
   type GridColumn,
   type GridRow,
 } from "../controls/virtual_grid.tsx";
-import { count, plural, share, signed } from "../format.ts";
+import { count, plural, share, signed, type RateUnit } from "../format.ts";
 import { linkTo, navigate, useParam } from "../state.ts";
 import { TONE_SIGNS, TONE_WORDS, toneOf, type TrendRow } from "./lines.ts";
 import { marginText, slopeText, stepsText, type Format } from "./line_words.ts";
@@ -29,14 +29,15 @@ interface Props {
   isOfStacks: boolean;
   format: Format;
   views: readonly string[];
+  unit: RateUnit;
 }
 
-function columnsOf(isOfStacks: boolean, isNarrow: boolean): GridColumn[] {
+function columnsOf(isOfStacks: boolean, isNarrow: boolean, unit: RateUnit): GridColumn[] {
   const title = isOfStacks ? "Function, and its callers" : "Function";
   const figure = { width: 100, isNumber: true };
   return [
     { key: "name", title, width: isNarrow ? 190 : 250, isWide: true },
-    { ...figure, key: "slope", title: "Change a second", width: 140 },
+    { ...figure, key: "slope", title: `Change ${unit.words}`, width: 140 },
     { key: "bar", title: "", width: 100 },
     { key: "verdict", title: "Verdict", width: 90 },
     { ...figure, key: "first", title: "First" },
@@ -46,7 +47,7 @@ function columnsOf(isOfStacks: boolean, isNarrow: boolean): GridColumn[] {
   ];
 }
 
-function rowOf(row: TrendRow, index: number, format: Format, fastest: number): GridRow {
+function rowOf(row: TrendRow, index: number, fastest: number, { format, unit }: Props): GridRow {
   const tone = toneOf(row);
   const callers = row.frames.slice(1, 1 + CALLERS_NAMED).map((name) => ` ← ${name}`);
   const rest = row.frames.length > 1 + CALLERS_NAMED ? " ← …" : "";
@@ -63,9 +64,10 @@ function rowOf(row: TrendRow, index: number, format: Format, fastest: number): G
       </span>,
       <span>
         <b class={`change-${tone}`}>
-          <span aria-hidden="true">{TONE_SIGNS[tone]}</span> {signed(row.perSecond, format)}
+          <span aria-hidden="true">{TONE_SIGNS[tone]}</span>{" "}
+          {signed(row.perSecond * unit.seconds, format)}
         </b>
-        <small>{marginText(row, format)}</small>
+        <small>{marginText(row, format, unit)}</small>
       </span>,
       <ChangeBar tone={tone} change={row.perSecond} largest={fastest} />,
       <span class={`change-${tone}`}>{TONE_WORDS[tone]}</span>,
@@ -77,11 +79,11 @@ function rowOf(row: TrendRow, index: number, format: Format, fastest: number): G
   };
 }
 
-function Panel({ row, format, isOfStacks, views }: Omit<Props, "rows"> & { row: TrendRow }) {
+function Panel({ row, format, isOfStacks, views, unit }: Omit<Props, "rows"> & { row: TrendRow }) {
   const leak = row.leakConfidence;
   const facts = [
-    { title: "Change", text: `${slopeText(row, format)}, ${TONE_WORDS[toneOf(row)]}` },
-    { title: "Margin", text: marginText(row, format) || "none" },
+    { title: "Change", text: `${slopeText(row, format, unit)}, ${TONE_WORDS[toneOf(row)]}` },
+    { title: "Margin", text: marginText(row, format, unit) || "none" },
     { title: "First", text: format(row.first) },
     { title: "Last", text: format(row.last) },
     { title: "Steps", text: stepsText(row) },
@@ -105,7 +107,7 @@ const hasText = (row: TrendRow, text: string) =>
   row.frames.some((name) => name.toLowerCase().includes(text));
 
 export function TrendTable(props: Props) {
-  const { rows, isOfStacks, format } = props;
+  const { rows, isOfStacks, unit } = props;
   const [text, setText] = useParam("trend.search", "");
   const [chosen] = useParam("trend.row", "");
   const [active, setActive] = useState(-1);
@@ -144,13 +146,13 @@ export function TrendTable(props: Props) {
           <VirtualGrid
             role="grid"
             label="Trends"
-            columns={columnsOf(isOfStacks, isNarrow)}
+            columns={columnsOf(isOfStacks, isNarrow, unit)}
             count={shownCount}
             rowHeight={ROW_HEIGHT}
             active={Math.min(active, shownCount - 1)}
             onActive={setActive}
             onChoose={(index) => navigate({ "trend.row": shown[index] })}
-            row={(index) => rowOf(rows[shown[index]], shown[index], format, fastest)}
+            row={(index) => rowOf(rows[shown[index]], shown[index], fastest, props)}
           />
           {row && <Panel {...props} row={row} />}
         </WithPanel>
