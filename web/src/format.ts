@@ -65,6 +65,12 @@ export function share(part: number | null | undefined, whole: number | null | un
   return percent > 0 && percent < 0.05 ? `${sign}<0.1 %` : `${sign}${percent.toFixed(1)} %`;
 }
 
+/* How sure something is: "97.5 %", "more than 99.9 %", but never "100.0 %", which would promise it. */
+export function confidence(value: number, above = "more than "): string {
+  const percent = (100 * value).toFixed(1);
+  return percent === "100.0" ? `${above}99.9 %` : `${percent} %`;
+}
+
 /* "3 min 20 s": the whole units, and what is left in the unit below. */
 function twoParts(whole: number, unitSeconds: number, names: [string, string]): string {
   const [unit, unitBelow] = names;

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 
 import {
   bytes,
+  confidence,
   count,
   cut,
   duration,
@@ -87,6 +88,16 @@ describe("margins", () => {
   ])("%s between %s and %s: %s", (value, low, high, text) =>
     expect(margin(value, low, high, bytes)).toBe(text),
   );
+});
+
+it("never promises certainty", () => {
+  expect([0.975, 0.9994, 0.99951, 1].map((value) => confidence(value))).toEqual([
+    "97.5 %",
+    "99.9 %",
+    "more than 99.9 %",
+    "more than 99.9 %",
+  ]);
+  expect(confidence(1, ">")).toBe(">99.9 %");
 });
 
 describe("margins as a share", () => {

@@ -4,7 +4,6 @@ import { expect, it } from "vitest";
 import type { Ledger, LedgerLine } from "../src/data/documents.ts";
 import { firstOfProgram } from "../src/controls/report_stack.tsx";
 import { decodeProfile } from "../src/data/profile.ts";
-import { confidenceText } from "../src/leaks/leak_list.tsx";
 import { lifetimeText } from "../src/leaks/lifetimes.tsx";
 import { barItems, levelOf, measureOfLedger } from "../src/ledger/levels.ts";
 import { sampleProfile, sampleSource } from "./sample.ts";
@@ -68,12 +67,6 @@ it("draws the smallest parts as one", () => {
     ["modules", 80],
     ["2 smaller", 20],
   ]);
-});
-
-it("promises no certainty", () => {
-  expect(confidenceText(0.9912)).toBe("99.1 %");
-  expect(confidenceText(0.9995)).toBe("more than 99.9 %");
-  expect(confidenceText(1)).toBe("more than 99.9 %");
 });
 
 it("says of short lifetimes no more than the clock tells", () => {

@@ -70,7 +70,7 @@ function HealthOfFile({ profile, file }: { profile: Profile; file: number }) {
       <div class="health-column">
         <Losses losses={parts.losses ?? null} isKnown={parts.is_loss_known !== false} />
         <Cost profile={profile} file={file} report={report.value} />
-        <Refused refused={parts.not_profiled ?? []} />
+        <Refused refused={parts.not_profiled ?? []} isKnown={parts.is_loss_known !== false} />
       </div>
       <div class="health-column">
         <Precision report={report.value} />

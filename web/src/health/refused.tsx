@@ -3,13 +3,20 @@
  */
 import { NameText } from "../controls/name_text.tsx";
 import type { ReportParts } from "../data/report_parts.ts";
+import { NOT_RECORDED } from "../format.ts";
 
-export function Refused({ refused }: { refused: NonNullable<ReportParts["not_profiled"]> }) {
+interface Props {
+  refused: NonNullable<ReportParts["not_profiled"]>;
+  /* false: the file does not record which processes were refused. */
+  isKnown: boolean;
+}
+
+export function Refused({ refused, isKnown }: Props) {
   return (
     <section class="health-card">
       <h2>Processes that were not profiled</h2>
       {refused.length === 0 ? (
-        <p>None.</p>
+        <p>{isKnown ? "None." : `Which processes were not profiled was ${NOT_RECORDED}.`}</p>
       ) : (
         <div class="health-scroll" tabIndex={0} role="region" aria-label="Processes">
           <table class="health-table controls-cards">

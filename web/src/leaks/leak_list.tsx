@@ -6,15 +6,18 @@ import { useState } from "preact/hooks";
 import { ReportStack } from "../controls/report_stack.tsx";
 import type { Profile } from "../data/profile.ts";
 import type { LeakStack, LeakVerdict } from "../data/report_parts.ts";
-import { bytes, count, duration, margin, plural, rateUnit, type RateUnit } from "../format.ts";
+import {
+  bytes,
+  confidence,
+  count,
+  duration,
+  margin,
+  plural,
+  rateUnit,
+  type RateUnit,
+} from "../format.ts";
 
 const SHOWN_FIRST = 20;
-
-/* "99.9 %", "more than 99.9 %": never "100 %", which would be a promise. */
-export function confidenceText(confidence: number): string {
-  const percent = (100 * confidence).toFixed(1);
-  return percent === "100.0" ? "more than 99.9 %" : `${percent} %`;
-}
 
 /* The blocks that live, by the eighth of the recording in which they were allocated. */
 function Ages({ eighths, spanSeconds }: { eighths: readonly number[]; spanSeconds: number }) {
@@ -80,7 +83,7 @@ function LeakRow({ profile, columns, stack, spanSeconds, unit }: RowProps) {
       )}
       {columns.hasConfidence && (
         <td class="number" data-title="Sure">
-          {confidenceText(stack.confidence)}
+          {confidence(stack.confidence)}
         </td>
       )}
       <td class="number" data-title="Live">

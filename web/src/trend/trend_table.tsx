@@ -15,7 +15,7 @@ import {
   type GridColumn,
   type GridRow,
 } from "../controls/virtual_grid.tsx";
-import { count, plural, share, signed, type RateUnit } from "../format.ts";
+import { confidence, count, plural, signed, type RateUnit } from "../format.ts";
 import { linkTo, navigate, useParam } from "../state.ts";
 import { TONE_SIGNS, TONE_WORDS, toneOf, type TrendRow } from "./lines.ts";
 import { marginText, slopeText, stepsText, type Format } from "./line_words.ts";
@@ -74,7 +74,7 @@ function rowOf(row: TrendRow, index: number, fastest: number, { format, unit }: 
       format(row.first),
       format(row.last),
       stepsText(row),
-      row.leakConfidence > 0 ? share(row.leakConfidence, 1) : "-",
+      row.leakConfidence > 0 ? confidence(row.leakConfidence, ">") : "-",
     ],
   };
 }
@@ -87,7 +87,7 @@ function Panel({ row, format, isOfStacks, views, unit }: Omit<Props, "rows"> & {
     { title: "First", text: format(row.first) },
     { title: "Last", text: format(row.last) },
     { title: "Steps", text: stepsText(row) },
-    { title: "It leaks", text: leak > 0 ? `${share(leak, 1)} sure` : "no sign of it" },
+    { title: "It leaks", text: leak > 0 ? `${confidence(leak)} sure` : "no sign of it" },
   ];
   const [name] = row.frames;
   return (
