@@ -65,7 +65,7 @@ export function share(part: number | null | undefined, whole: number | null | un
   return percent > 0 && percent < 0.05 ? `${sign}<0.1 %` : `${sign}${percent.toFixed(1)} %`;
 }
 
-/* How sure something is: "97.5 %", "more than 99.9 %", but never "100.0 %", which would promise it. */
+/* How sure it is: "97.5 %", "more than 99.9 %", but never "100.0 %", which would be a promise. */
 export function confidence(value: number, above = "more than "): string {
   const percent = (100 * value).toFixed(1);
   return percent === "100.0" ? `${above}99.9 %` : `${percent} %`;
