@@ -230,7 +230,7 @@ void hs_report_write_losses(struct hs_report *report)
         bool is_told = is_refused_told && is_refusal(report->profile, &sums[i]);
         if (sums[i].count > 0 && sums[i].is_serious && !is_told) {
             struct hs_buf text = HS_BUF_INIT;
-            hs_loss_describe(report->profile, &sums[i], NULL, &text);
+            hs_report_describe_loss(report, &sums[i], &text);
             hs_report_warn(report, hs_buf_text(&text), 0);
             hs_buf_deinit(&text);
         }
@@ -330,7 +330,11 @@ static void add_counter(struct hs_report *report, struct hs_table *table, bool i
         if (strcmp(name, text->name) == 0 && sums[i].count > 0) {
             hs_buf_str(&meaning, total > 0 ? "; " : "");
             total += sums[i].count;
-            hs_loss_describe(report->profile, &sums[i], &report->selection.alloc, &meaning);
+            if (sums[i].is_serious) {
+                hs_report_describe_loss(report, &sums[i], &meaning);
+            } else {
+                hs_loss_describe(report->profile, &sums[i], &report->selection.alloc, &meaning);
+            }
         }
     }
     if ((total == 0) != is_zero_wanted) {

@@ -85,6 +85,9 @@ void hs_report_json_cut_modules(struct hs_report *report, struct hs_json *json);
 /* report_nameless.c: the modules without names, as the recording found them */
 void hs_report_json_nameless(struct hs_report *report, struct hs_json *json);
 
+/* report_loss_times.c: hs_loss_describe() of a sum over the selected processes, and when it was */
+void hs_report_describe_loss(const struct hs_report *report, const struct hs_profile_loss *loss,
+                             struct hs_buf *buf);
 /* report_losses.c: losses that make figures wrong or uncertain */
 void hs_report_write_losses(struct hs_report *report);
 /*

@@ -250,6 +250,21 @@ FIXTURE void fixture_loss(struct fixture *fx, const char *name, const char *text
     };
 }
 
+/* When `count` of the newest loss was lost, in ms after the start of its process. */
+FIXTURE void fixture_loss_time(struct fixture *fx, uint64_t from_ms, uint64_t to_ms, uint64_t count)
+{
+    struct hs_profile *p = &fx->p;
+    struct hs_profile_loss loss = p->losses[p->loss_count - 1];
+    uint64_t start_ns = p->processes[loss.process].start_ns;
+    loss.count = count;
+    p->loss_times = fixture_grow(p->loss_times, p->loss_time_count, sizeof(*p->loss_times));
+    p->loss_times[p->loss_time_count++] = (struct hs_profile_loss_time){
+        .loss = loss,
+        .from_ns = start_ns + from_ms * 1000000,
+        .to_ns = start_ns + to_ms * 1000000,
+    };
+}
+
 FIXTURE void fixture_deinit(struct fixture *fx)
 {
     struct hs_profile *p = &fx->p;
@@ -268,6 +283,7 @@ FIXTURE void fixture_deinit(struct fixture *fx)
     free(p->parts);
     free(p->births);
     free(p->lifetimes);
+    free(p->loss_times);
     free(p->losses);
     free(p->cut_modules);
     free(p->nameless);

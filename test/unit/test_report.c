@@ -323,6 +323,66 @@ static void losses_of_data_and_of_frames(void **state)
     fixture_deinit(&fx);
 }
 
+static void loss_times_are_told(struct fixture *fx, const char *words)
+{
+    char line[200];
+    snprintf(line, sizeof(line), "  ! not recorded: 9%s\n", words);
+    struct hs_report_options wide = plain;
+    wide.columns = 200;
+    assert_true(has_text(fx, &wide, line));
+}
+
+static void when_something_was_lost(void **state)
+{
+    (void)state;
+    struct fixture fx = sample_profile();
+    fixture_loss(&fx, "lost", "not recorded", 9);
+    loss_times_are_told(&fx, "");
+    fixture_loss_time(&fx, 1150, 1450, 4);
+    loss_times_are_told(&fx, ", part of it counted between 1.15 s and 1.45 s after the start");
+    fixture_loss_time(&fx, 6100, 6350, 5);
+    loss_times_are_told(&fx, ", counted between 1.15 s and 1.45 s and between 6.10 s and 6.35 s "
+                             "after the start");
+    fx.p.loss_times[0].loss.count = 3;
+    fixture_loss_time(&fx, 7000, 7200, 1);
+    loss_times_are_told(&fx, ", counted in 3 spans between 1.15 s and 7.20 s after the start");
+    fixture_loss(&fx, "other", "also not recorded", 1);
+    fixture_loss_time(&fx, 0, 100, 1);
+    loss_times_are_told(&fx, ", counted in 3 spans between 1.15 s and 7.20 s after the start");
+    fx.p.loss_time_count = 1;
+    fx.p.loss_times[0].from_ns = fx.p.processes[0].start_ns + 125100000000;
+    fx.p.loss_times[0].to_ns = fx.p.loss_times[0].from_ns + 250000000;
+    fx.p.loss_times[0].loss.count = 9;
+    loss_times_are_told(&fx, ", counted at about 2 min 05 s after the start");
+    /* A loss of frames does not make figures wrong. */
+    fx.p.losses[1].count = 0;
+    fx.p.losses[2].is_serious = fx.p.losses[3].is_serious = false;
+    assert_true(has_text(&fx, &plain, "  not recorded: 9; --health"));
+    fixture_deinit(&fx);
+}
+
+/* Spans of several processes that overlap become one. */
+static void when_several_processes_lost_something(void **state)
+{
+    (void)state;
+    struct fixture fx = sample_profile();
+    fixture_loss(&fx, "lost", "not recorded", 4);
+    struct hs_profile_loss *first = &fx.p.losses[fx.p.loss_count - 1];
+    uint32_t name = first->name, text = first->text;
+    fixture_loss_time(&fx, 3000, 3250, 4);
+    fixture_process(&fx, 43, "prog");
+    fixture_dump(&fx, 8);
+    fixture_loss(&fx, "lost", "not recorded", 5);
+    fx.p.losses[fx.p.loss_count - 1].name = name;
+    fx.p.losses[fx.p.loss_count - 1].text = text;
+    fixture_loss_time(&fx, 2900, 3100, 5);
+    loss_times_are_told(&fx, ", counted between 2.90 s and 3.25 s after the first start");
+    fx.p.loss_times[1].to_ns -= 150000000;
+    loss_times_are_told(&fx, ", counted between 2.90 s and 2.95 s and between 3.00 s and 3.25 s "
+                             "after the first\n  start");
+    fixture_deinit(&fx);
+}
+
 static size_t longest_line(const struct hs_buf *buf)
 {
     size_t longest = 0;
@@ -667,6 +727,8 @@ int main(void)
         cmocka_unit_test(exact_only_if_nothing_is_missing),
         cmocka_unit_test(health),
         cmocka_unit_test(losses_of_data_and_of_frames),
+        cmocka_unit_test(when_something_was_lost),
+        cmocka_unit_test(when_several_processes_lost_something),
         cmocka_unit_test(lines_fit_down_to_40_columns),
         cmocka_unit_test(names_cannot_reach_the_terminal),
         cmocka_unit_test(lifetimes),
