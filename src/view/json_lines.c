@@ -143,6 +143,9 @@ static void write_dump(struct writer *w, uint32_t idx)
     if (dump->rss_peak_bytes != 0) {
         hs_json_kv_uint(&w->json, "rss_peak_bytes", dump->rss_peak_bytes);
     }
+    if (dump->client_cpu_ns != 0) {
+        hs_json_kv_uint(&w->json, "client_cpu_ns", dump->client_cpu_ns);
+    }
     close_line(w);
 }
 
@@ -277,6 +280,50 @@ static void write_nameless(struct writer *w)
     }
 }
 
+/* When it was lost; nothing where that is not known. */
+static void write_loss_times(struct writer *w, const struct hs_profile_loss *loss)
+{
+    const struct hs_profile *p = w->profile;
+    bool is_open = false;
+    for (uint32_t i = 0; i < p->loss_time_count; i++) {
+        const struct hs_profile_loss_time *time = &p->loss_times[i];
+        if (time->loss.process != loss->process || time->loss.name != loss->name) {
+            continue;
+        }
+        if (!is_open) {
+            hs_json_key(&w->json, "times");
+            hs_json_open_inline(&w->json, '[');
+            is_open = true;
+        }
+        hs_json_open_inline(&w->json, '{');
+        hs_json_kv_uint(&w->json, "from_ns", time->from_ns);
+        hs_json_kv_uint(&w->json, "to_ns", time->to_ns);
+        hs_json_kv_uint(&w->json, "count", time->loss.count);
+        hs_json_close(&w->json, '}');
+    }
+    if (is_open) {
+        hs_json_close(&w->json, ']');
+    }
+}
+
+static void write_cost(struct writer *w)
+{
+    const struct hs_profile_cost *cost = &w->profile->cost;
+    if (!w->profile->has_cost) {
+        return;
+    }
+    open_line(w, "cost");
+    hs_json_kv_uint(&w->json, "recording_cpu_ns", cost->recording_cpu_ns);
+    hs_json_kv_uint(&w->json, "names_cpu_ns", cost->names_cpu_ns);
+    if (cost->collector_cpu_ns != 0) {
+        hs_json_kv_uint(&w->json, "collector_cpu_ns", cost->collector_cpu_ns);
+    }
+    if (cost->collector_rss_peak_bytes != 0) {
+        hs_json_kv_uint(&w->json, "collector_peak_rss_bytes", cost->collector_rss_peak_bytes);
+    }
+    close_line(w);
+}
+
 static void write_losses(struct writer *w)
 {
     const struct hs_profile *p = w->profile;
@@ -297,6 +344,7 @@ static void write_losses(struct writer *w)
             hs_json_kv_double(&w->json, "bytes", loss->bytes);
         }
         hs_json_kv_bool(&w->json, "is_serious", loss->is_serious);
+        write_loss_times(w, loss);
         close_line(w);
     }
 }
@@ -327,6 +375,7 @@ int hs_json_lines_write(const struct hs_profile *profile, const struct hs_select
     }
     write_losses(&w);
     write_nameless(&w);
+    write_cost(&w);
     free(w.path);
     hs_selection_deinit(&selection);
     return err ? err : buf->err;

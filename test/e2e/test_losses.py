@@ -4,17 +4,11 @@ The program is test/target/unwindless.c: main, outer, middle, site_inner, and bl
 bytes.
 """
 
-import json
 import signal
 import subprocess
 
 import pytest
-from page_rows import write_page
-
 from waiting import wait_until
-
-
-
 
 # Not even in .debug_frame, which heapscope would read.
 NO_CFI = ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-O1", "-g0"]
@@ -192,54 +186,6 @@ def test_no_address_space_for_the_tables(run, tmp_path):
     many = sum(s["alloc"]["count"] for s in found["stacks"] if s["frames"][0]["function"] == "main")
     missing = losses_of(found)["table_full"]["allocations"]
     assert 100000 < many < 1000000 and many + missing == 1000000, (many, found["losses"])
-
-
-# Loses nothing in the first second, then in two bursts, the last of which ends the program.
-BURSTS = """
-#include <stdlib.h>
-#include <time.h>
-static void rest(void) { nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL); }
-static void burst(int count)
-{
-    for (int i = 0; i < count; i++) {
-        __asm__ volatile("" ::"r"(malloc(16)) : "memory");
-    }
-}
-int main(void)
-{
-    rest();
-    burst(1000000);
-    rest();
-    burst(1000);
-    return 0;
-}
-"""
-
-
-def test_when_something_was_lost(run, dist, heapscope, tmp_path):
-    """The second burst comes a second after the first one, and so do the spans of their losses."""
-    program = tmp_path / "bursts"
-    subprocess.run(["gcc", "-O1", "-x", "c", "-", "-o", program], input=BURSTS, text=True, check=True)
-    done = run(["sh", "-c", f"ulimit -v 120000; exec '{program}'"], "-i", 1)
-    assert done.status == 0, done.stderr
-    loss = losses_of(done.report())["table_full"]
-    first, second = loss["times"]
-    assert first["count"] + second["count"] == loss["count"] and second["count"] == 1000, loss
-    assert 0.7 < first["from_seconds"] < first["to_seconds"] < second["from_seconds"] < second["to_seconds"], loss
-    assert second["to_seconds"] - first["from_seconds"] > 1, "the program rested in between"
-    # Commands that rewrite or append to the file keep them.
-    both = tmp_path / "both.pftrace"
-    names = subprocess.run([dist / "bin" / "heapscope", "symbolize", done.file], stdout=subprocess.PIPE, check=False).stdout
-    both.write_bytes(done.file.read_bytes() + names)
-    bundle = tmp_path / "bundle.tar"
-    heapscope("bundle", done.file, "-o", bundle)
-    for file in both, bundle:
-        assert losses_of(json.loads(heapscope("report", "--json", file).stdout))["table_full"] == loss
-    times = write_page(heapscope, tmp_path / "page.html", done.file).profile["loss_times"]
-    assert [(time["count"], time["name"]) for time in times] == [(each["count"], "table_full") for each in loss["times"]]
-    for time, each in zip(times, loss["times"], strict=True):
-        assert time["to_ms"] - time["from_ms"] == pytest.approx(1000 * (each["to_seconds"] - each["from_seconds"]), abs=0.01)
-        assert str(time["count"]) in time["text"].replace(",", "")
 
 
 def test_losses_of_files_that_record_none(heapscope, tmp_path):

@@ -71,8 +71,10 @@ def test_there_are_some():
 @pytest.mark.parametrize("title", QUESTIONS)
 def test_every_question_has_an_answer(ask, title):
     results = ask(QUESTIONS[title])
-    # This program has one heap: test_heaps.py asks of others.
-    assert all(len(r) > 0 for r in results) or "missing" in title or "inside others" in title
+    # This program has one heap and loses nothing, and its recording has no limit on the overhead: test_heaps.py and
+    # test_recording_facts.py ask of others.
+    may_be_empty = any(words in title for words in ("missing", "inside others", "lost", "cost"))
+    assert all(len(r) > 0 for r in results) or may_be_empty
     assert all(None not in row.values() for r in results for row in r), results
 
 

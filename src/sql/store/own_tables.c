@@ -46,7 +46,8 @@ static void add_dumps(struct hs_sql_store *store, const struct hs_profile *p)
                    d->has_scaled_counts, HS_OWN_FIGURE_CELLS(live), HS_OWN_FIGURE_CELLS(alloc),
                    HS_OWN_FIGURE_CELLS(peak), sample_count_of(d), (int64_t)d->free_count,
                    (int64_t)d->replay_count, (int64_t)d->walk_count, null_if_0(d->region_bytes),
-                   d->has_samples, d->is_incomplete, text_of(store, p, d->name));
+                   d->has_samples, d->is_incomplete, text_of(store, p, d->name),
+                   null_if_0(d->client_cpu_ns));
     }
 }
 
@@ -354,6 +355,26 @@ static void add_threads_losses_changes(struct hs_sql_store *store, const struct 
     }
 }
 
+static void add_loss_times(struct hs_sql_store *store, const struct hs_profile *p)
+{
+    for (uint32_t i = 0; i < p->loss_time_count; i++) {
+        const struct hs_profile_loss_time *time = &p->loss_times[i];
+        HS_SQL_ADD(store, HS_SQL_OWN_LOSS_TIMES, time->loss.process,
+                   text_of(store, p, time->loss.name), (int64_t)time->from_ns, (int64_t)time->to_ns,
+                   (int64_t)time->loss.count, time->loss.is_serious);
+    }
+}
+
+/* One row; none if the file does not tell what recording cost. */
+static void add_cost(struct hs_sql_store *store, const struct hs_profile *p)
+{
+    if (p->has_cost) {
+        HS_SQL_ADD(store, HS_SQL_OWN_COST, (int64_t)p->cost.recording_cpu_ns,
+                   (int64_t)p->cost.names_cpu_ns, null_if_0(p->cost.collector_cpu_ns),
+                   null_if_0(p->cost.collector_rss_peak_bytes));
+    }
+}
+
 struct hs_own_tables *hs_own_tables_new(struct hs_sql_store *store, struct hs_profile *profile)
 {
     struct hs_own_tables *own = calloc(1, sizeof(*own));
@@ -369,6 +390,8 @@ struct hs_own_tables *hs_own_tables_new(struct hs_sql_store *store, struct hs_pr
     add_dumps(store, profile);
     add_heaps(store, profile);
     add_threads_losses_changes(store, profile);
+    add_loss_times(store, profile);
+    add_cost(store, profile);
     add_nameless(store, profile);
     set_rows(store, own);
     if (store->err == 0) {

@@ -107,7 +107,7 @@ static const struct {
                                    "peak") " sample_count int free_count int replay_count int "
                                            "walk_count int "
                                            "region_bytes int has_samples int is_incomplete int "
-                                           "dump_name text" },
+                                           "dump_name text client_cpu_ns int" },
     [HS_SQL_OWN_NODES] = { "heapscope_nodes", "id # parent_id int depth int name text system_name "
                                               "text source_file text line_number int "
                                               "module text build_id text rel_pc int kind text "
@@ -125,6 +125,12 @@ static const struct {
     [HS_SQL_OWN_LOSSES] = { "heapscope_losses",
                             "id # process_id int name text description text "
                             "count int is_serious int allocations real bytes real" },
+    [HS_SQL_OWN_LOSS_TIMES] = { "heapscope_loss_times",
+                                "id # process_id int name text from_ns int to_ns int count int "
+                                "is_serious int" },
+    [HS_SQL_OWN_COST] = { "heapscope_cost",
+                          "id # recording_cpu_ns int names_cpu_ns int collector_cpu_ns int "
+                          "collector_peak_rss_bytes int" },
     [HS_SQL_OWN_NAMELESS] = { "heapscope_missing_names",
                               "id # module text build_id text reason text description text "
                               "detail text nameless_count int address_count int" },
