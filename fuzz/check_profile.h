@@ -141,8 +141,24 @@ static void check_dumps(const struct hs_profile *p)
     }
 }
 
+static void check_loss_times(const struct hs_profile *p)
+{
+    for (uint32_t i = 0; i < p->loss_time_count; i++) {
+        const struct hs_profile_loss_time *time = &p->loss_times[i];
+        check(time->loss.process < p->process_count && time->loss.count > 0);
+        check(time->loss.name < p->string_count && time->loss.text < p->string_count);
+        check(time->from_ns <= time->to_ns);
+        if (i > 0) {
+            const struct hs_profile_loss_time *before = &p->loss_times[i - 1];
+            check(before->loss.process <= time->loss.process);
+            check(before->loss.process < time->loss.process || before->from_ns <= time->from_ns);
+        }
+    }
+}
+
 static void check_profile(const struct hs_profile *p)
 {
     check_tree(p);
     check_dumps(p);
+    check_loss_times(p);
 }

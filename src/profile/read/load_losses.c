@@ -67,6 +67,16 @@ static void set_cuts(struct hs_load *load, struct hs_load_losses *losses,
     }
 }
 
+/* Adds it in the order of beginnings, in which they are in a file of ours. */
+static void add_time(struct hs_load_losses *losses, const struct hs_snap_loss_time *time)
+{
+    uint32_t at = losses->time_count++;
+    for (; at > 0 && losses->times[at - 1].from_mono_ns > time->from_mono_ns; at--) {
+        losses->times[at] = losses->times[at - 1];
+    }
+    losses->times[at] = *time;
+}
+
 /* A dump without times has those of the dump before it. */
 static void set_times(struct hs_load_losses *losses, const Hs__Pb__HsDump *dump)
 {
@@ -76,11 +86,10 @@ static void set_times(struct hs_load_losses *losses, const Hs__Pb__HsDump *dump)
     for (size_t i = 0; i < dump->n_loss_times && losses->time_count < HS_SNAP_LOSS_TIMES_MAX; i++) {
         const Hs__Pb__HsLossTime *from = dump->loss_times[i];
         if (from->count > 0 && from->from_ns <= from->to_ns) {
-            losses->times[losses->time_count++] =
-                (struct hs_snap_loss_time){ .from_mono_ns = from->from_ns,
-                                            .to_mono_ns = from->to_ns,
-                                            .count = from->count,
-                                            .loss = from->loss };
+            add_time(losses, &(struct hs_snap_loss_time){ .from_mono_ns = from->from_ns,
+                                                          .to_mono_ns = from->to_ns,
+                                                          .count = from->count,
+                                                          .loss = from->loss });
         }
     }
 }
