@@ -4,6 +4,7 @@ The program is test/target/unwindless.c: main, outer, middle, site_inner, and bl
 bytes.
 """
 
+import json
 import signal
 import subprocess
 
