@@ -6,7 +6,12 @@ import { decodeProfile } from "../src/data/profile.ts";
 import { selectionOf } from "../src/data/selection.ts";
 import { parseAddress } from "../src/state.ts";
 import { timeTick } from "../src/timeline/axis.ts";
-import { addedCounters, countersOf, defaultCounters } from "../src/timeline/counters.ts";
+import {
+  addedCounters,
+  countersByProcess,
+  countersOf,
+  defaultCounters,
+} from "../src/timeline/counters.ts";
 import { aligned, heapCurves, processCurves, stacked, valueAt } from "../src/timeline/curves.ts";
 import { markTime, marksOf } from "../src/timeline/marks.ts";
 import { hasTimes, pictureOf } from "../src/timeline/what_is_shown.ts";
@@ -39,6 +44,13 @@ describe("curves", () => {
   it("show another heap where it was chosen", () => {
     const [curve, ...more] = heapCurves(profileOf(), 0, 1, liveBytes);
     expect([curve.name, curve.values, more.length]).toEqual(["arena", [50, 50], 0]);
+  });
+
+  it("of processes are what was recorded between the snapshots, until each has ended", () => {
+    const recorded = { key: "", name: "", times: [500, 900], values: [7, 9], isStep: true };
+    const [curve] = processCurves(profileOf(), [0], null, liveBytes, 8, () => recorded);
+    expect([curve.key, curve.isStep, curve.values]).toEqual(["process 0", true, [7, 9]]);
+    expect([499, 600, 900, 901].map((time) => valueAt(curve, time))).toEqual([null, 7, 9, null]);
   });
 
   it("are straight between values, and nowhere else", () => {
@@ -117,7 +129,7 @@ describe("counters", () => {
       track("psi.mem.some", "ns", [0, 1000], [7e9, 5e8]),
     ];
   });
-  const counters = countersOf(profile, 0, 0);
+  const counters = countersOf(countersByProcess(profile, 0), 0);
   const find = (name: string) => counters.find((each) => each.name === name)!;
 
   it("hold their last value to the end of the process", () => {
@@ -140,7 +152,9 @@ describe("counters", () => {
   it("of the machine belong to every process", () => {
     expect(find("psi.mem.some").title).toMatch(/^Machine: Memory pressure/);
     expect(find("psi.mem.some").curve.values).toEqual([50, 50]);
-    expect(countersOf(profile, 0, null).map((each) => each.name)).toEqual(["psi.mem.some"]);
+    expect(countersOf(countersByProcess(profile, 0), null).map((each) => each.name)).toEqual([
+      "psi.mem.some",
+    ]);
     expect(defaultCounters(counters)).toEqual(["psi.mem.some", "runtime.user_ns"]);
   });
 });
@@ -162,7 +176,7 @@ describe("counters of all processes", () => {
       { ...of(0, "psi.mem.some", [0, 1000], [0, 5e8]), process: null, pid: null, unit: "ns" },
     ];
   });
-  const added = addedCounters(profile, 0, [0, 1]);
+  const added = addedCounters(countersByProcess(profile, 0), [0, 1]);
 
   it("are added up where that means something; each process counts while it lives", () => {
     expect(added.map(({ title }) => title)).toEqual([

@@ -123,8 +123,10 @@ function heldTo(track: Track, end: number): Curve {
   return { key: track.name, name: track.name, times, values, isStep: true };
 }
 
-/* The counters of the processes of a file, and (null) of the machine, in the order of the file. */
-function countersByProcess(profile: Profile, file: number): Map<number | null, Counter[]> {
+/* The counters of each process of a file, and (null) of the machine, in the order of the file. */
+type CountersByProcess = ReadonlyMap<number | null, readonly Counter[]>;
+
+export function countersByProcess(profile: Profile, file: number): CountersByProcess {
   const tracks = new Map<number | null, Track[]>();
   for (const track of profile.tracks) {
     const isKnown = track.process !== null || track.pid === null;
@@ -141,8 +143,7 @@ function countersByProcess(profile: Profile, file: number): Map<number | null, C
 }
 
 /* The counters of a process (null: of none) and of the machine. */
-export function countersOf(profile: Profile, file: number, process: number | null): Counter[] {
-  const all = countersByProcess(profile, file);
+export function countersOf(all: CountersByProcess, process: number | null): Counter[] {
   const own = process === null ? [] : (all.get(process) ?? []);
   return [...own, ...(all.get(null) ?? [])];
 }
@@ -168,12 +169,7 @@ function sumOf(counters: readonly Counter[]): Steps {
 }
 
 /* The counters of these processes of a file, added up, and those of the machine. */
-export function addedCounters(
-  profile: Profile,
-  file: number,
-  processes: readonly number[],
-): Counter[] {
-  const all = countersByProcess(profile, file);
+export function addedCounters(all: CountersByProcess, processes: readonly number[]): Counter[] {
   const byName = new Map<string, Counter[]>();
   for (const counter of processes.flatMap((process) => all.get(process) ?? [])) {
     if (NOT_ADDED.includes(counter.name) || counter.curve.times.length === 0) continue;

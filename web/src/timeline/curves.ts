@@ -18,6 +18,8 @@ export interface Curve {
   values: readonly number[];
   /* It holds each value until the next one. Otherwise it is straight from one to the next. */
   isStep: boolean;
+  /* It holds its last value no longer: its process has ended. */
+  hasEnd?: boolean;
 }
 
 /* What of a snapshot is drawn. */
@@ -82,19 +84,25 @@ function wholeOf(snapshot: Snapshot, heap: number | null, pick: Pick): number {
   return chosen ? pick(chosen) : 0;
 }
 
-/* One curve for each of these processes, the largest first; those beyond `most` are one curve. */
+/*
+ * One curve for each of these processes, the largest first; those beyond `most` are one curve.
+ * `recorded` has what was recorded between the snapshots of a process, if it was.
+ */
 export function processCurves(
   profile: Profile,
   processes: readonly number[],
   heap: number | null,
   pick: Pick,
   most: number,
+  recorded: (process: number) => Curve | null = () => null,
 ): Curve[] {
-  const all = processes.map((process) => {
+  const all = processes.map((process): Curve => {
+    const own = { key: `process ${process}`, name: processTitle(profile, process) };
+    const known = recorded(process);
+    if (known) return { ...known, ...own, hasEnd: true };
     const indices = snapshotsOf(profile, process);
     return {
-      key: `process ${process}`,
-      name: processTitle(profile, process),
+      ...own,
       times: indices.map((i) => timeOf(profile.snapshots[i])),
       values: indices.map((i) => wholeOf(profile.snapshots[i], heap, pick)),
       isStep: false,
@@ -111,7 +119,7 @@ export function valueAt(curve: Curve, time: number): number | null {
   const { times, values } = curve;
   const count = times.length;
   if (count === 0 || time < times[0]) return null;
-  if (time > times[count - 1] && !curve.isStep) return null;
+  if (time > times[count - 1] && (!curve.isStep || curve.hasEnd)) return null;
   let low = 0;
   let high = count - 1;
   while (low < high) {
@@ -145,7 +153,7 @@ function sumOf(curves: readonly Curve[], name: string): Curve {
   const values = times.map((time) =>
     curves.reduce((sum, curve) => sum + (valueAt(curve, time) ?? 0), 0),
   );
-  return { key: "others", name, times, values, isStep: false };
+  return { key: "others", name, times, values, isStep: curves.every((curve) => curve.isStep) };
 }
 
 /*

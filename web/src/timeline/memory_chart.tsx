@@ -52,7 +52,7 @@ function linesOf(picture: Picture): { times: number[]; lines: Line[] } {
     values: columns[i],
     stroke: colourOfCurve(i, "series"),
     fill: colourOfCurve(i, "tint"),
-    isStep: false,
+    isStep: curve.isStep,
     hasPoints: picture.process !== null && picture.snapshots.length <= POINTS_MOST,
   }));
   lines.reverse();

@@ -8,7 +8,7 @@ import { LIVE_TRACK, RSS_TRACK } from "../data/names.ts";
 import type { Profile } from "../data/profile.ts";
 import type { Selection } from "../data/selection.ts";
 import type { Address } from "../state.ts";
-import { addedCounters, countersOf, type Counter } from "./counters.ts";
+import { addedCounters, countersByProcess, countersOf, type Counter } from "./counters.ts";
 import { heapCurves, processCurves, snapshotsOf, timeOf, type Curve } from "./curves.ts";
 import type { Range } from "./range.ts";
 
@@ -25,7 +25,7 @@ export interface Picture {
   snapshots: readonly number[];
   curves: readonly Curve[];
   /* Live memory of all heaps of these processes, also between the snapshots, if it was recorded and
-   * belongs into the chart. Where no process has two snapshots, there are no curves beside it. */
+   * belongs into the chart. Of one process with one snapshot, there are no curves beside it. */
   live: Curve | null;
   /* Resident memory of the one process, or of all of them added up, if it was recorded. */
   rss: Curve | null;
@@ -126,13 +126,14 @@ export function pictureOf(profile: Profile, selection: Selection, address: Addre
   const process = asked !== null && all.includes(asked) ? asked : all.length === 1 ? all[0] : null;
   const processes = process === null ? all : [process];
   const pick = pickOf(selection.measure);
+  const byProcess = countersByProcess(profile, file);
   const counters =
-    process === null ? addedCounters(profile, file, processes) : countersOf(profile, file, process);
+    process === null ? addedCounters(byProcess, processes) : countersOf(byProcess, process);
   const snapshots = processes
     .flatMap((each) => snapshotsOf(profile, each))
     .sort((a, b) => timeOf(profile.snapshots[a]) - timeOf(profile.snapshots[b]));
   const live = liveOf(selection, counters);
-  const isAlone = live !== null && processes.every((each) => snapshotsOf(profile, each).length < 2);
+  const isAlone = process !== null && live !== null && snapshots.length < 2;
   const shown = {
     file,
     process,
@@ -141,7 +142,9 @@ export function pictureOf(profile: Profile, selection: Selection, address: Addre
     curves: isAlone
       ? []
       : process === null
-        ? processCurves(profile, processes, selection.heap, pick, PROCESSES_MOST)
+        ? processCurves(profile, processes, selection.heap, pick, PROCESSES_MOST, (each) =>
+            liveOf(selection, countersOf(byProcess, each)),
+          )
         : heapCurves(profile, process, selection.heap, pick).slice(0, HEAPS_MOST),
     live,
     rss: selection.measure.isCount ? null : rssOf(profile, process, counters),
