@@ -21,21 +21,21 @@ uint64_t hs_hub_look_at_counters(struct hs_target *target, uint64_t now_ns)
 {
     const struct hs_session *session = target->session.owner;
     const struct hs_source_heap heap = { .read = read_live, .ctx = target };
-    return hs_sources_look(session->sources, &target->session.source,
-                           target->process.pid, &heap, now_ns);
+    return hs_sources_look(session->sources, &target->session.source, target->process.pid, &heap,
+                           now_ns);
 }
 
 void hs_hub_dump_counters(struct hs_target *target, uint64_t now_ns, bool is_last)
 {
     const struct hs_session *session = target->session.owner;
     const struct hs_source_heap heap = { .read = read_live, .ctx = target };
-    hs_sources_dump(session->sources, &target->session.source, target->process.pid,
-                    &heap, now_ns, is_last);
+    hs_sources_dump(session->sources, &target->session.source, target->process.pid, &heap, now_ns,
+                    is_last);
 }
 
 void hs_hub_end_counters(struct hs_target *target, uint64_t end_ns)
 {
     const struct hs_session *session = target->session.owner;
-    target->session.source = hs_sources_end(session->sources, target->session.source,
-                                            end_ns, &target->process.rss_peak_bytes);
+    target->session.source = hs_sources_end(session->sources, target->session.source, end_ns,
+                                            &target->process.rss_peak_bytes);
 }
