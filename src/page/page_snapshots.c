@@ -193,6 +193,7 @@ static void write_snapshot(const struct hs_page_source *source, uint32_t idx, st
     hs_report_json_amount(json, "live", &dump->live);
     hs_report_json_amount(json, "alloc", &dump->alloc);
     write_peak(json, dump->has_peak, &dump->peak);
+    hs_json_kv_double(json, "peak_short_bytes", (double)dump->peak.peak_short_bytes);
     hs_json_key(json, "heaps");
     hs_json_open(json, '[');
     for (uint32_t i = 0; i < dump->heaps_n; i++) {

@@ -81,3 +81,10 @@ it("compares what was allocated until two moments by the samples in between", ()
   expect(changeOf(before, after).verdict).toBe("noise");
   expect(changeOf(before, after, true).verdict).toBe("grew");
 });
+
+it("what may have been live at another time than the peak counts above it", () => {
+  const exact = { value: 1000, sampled: 0, variance: 0, weight: 0 };
+  expect(marginOf({ ...exact, peakShort: 50 })).toEqual({ below: 0, above: 50 });
+  const change = changeOf({ ...exact, peakShort: 50 }, { ...exact, value: 1500 });
+  expect([change.low, change.high]).toEqual([450, 500]);
+});

@@ -79,6 +79,8 @@ export interface Snapshot {
   is_at_max: boolean;
   time_ms: number | null;
   peak_time_ms: number | null;
+  /* So much more may have been live at another time. */
+  peak_short_bytes?: number;
   interval_bytes: number | null;
   asked_interval_bytes: number | null;
   weight_bytes: number;

@@ -17,6 +17,8 @@ export interface Figure {
   peakExcess?: number;
   peakLean?: number;
   peakCommon?: number;
+  /* So much more may have been live at another time. */
+  peakShort?: number;
 }
 
 /* The truth lies between value - below and value + above. */
@@ -40,11 +42,12 @@ function belowOf(sampled: number, variance: number): number {
   return k > 0 ? sampled * (1 - lowerShare(k)) : sampled;
 }
 
-function widenOfPeak(figure: Figure, margin: Margin): Margin {
+function widenOfPeak(figure: Figure, own: Margin): Margin {
+  const margin = { below: own.below, above: own.above + (figure.peakShort ?? 0) };
   const { peakExcess: excess = 0, peakLean: lean = 0, peakCommon: common = 0, sampled } = figure;
   if (!(excess > 0)) return margin;
-  const own = Math.max(margin.below ** 2 - (Z * common) ** 2, 0);
-  const below = lean + Math.sqrt(own + (excess - lean) ** 2);
+  const square = Math.max(margin.below ** 2 - (Z * common) ** 2, 0);
+  const below = lean + Math.sqrt(square + (excess - lean) ** 2);
   if (!Number.isFinite(below) || below <= margin.below) return margin;
   return { ...margin, below: Math.min(below, Math.max(sampled, margin.below)) };
 }

@@ -26,7 +26,7 @@ import { selectionOfSide, type Sides } from "./sides.ts";
 
 type Both = readonly [Figures, Figures];
 
-type PeakErrors = Pick<Figure, "peakExcess" | "peakLean" | "peakCommon">;
+type PeakErrors = Pick<Figure, "peakExcess" | "peakLean" | "peakCommon" | "peakShort">;
 
 export interface Comparison {
   same: SameFunctions;
@@ -158,11 +158,12 @@ function peakErrorsOf(
 ): PeakErrors | null {
   const isPart = side.heap !== null || filters.length > 0 || hasPartFilter(side);
   if (side.measure.name !== "peak" || isPart) return null;
-  const errors = { peakExcess: 0, peakLean: 0, peakCommon: 0 };
+  const errors = { peakExcess: 0, peakLean: 0, peakCommon: 0, peakShort: 0 };
   for (const each of loaded) {
     const { peak } = each.snapshot;
     const one = figuresBy(profile, [each], side, 1, ({ rows }) => new Int32Array(rows.count));
     errors.peakExcess += peak?.bytes_low === undefined ? 0 : peak.bytes - peak.bytes_low;
+    errors.peakShort += each.snapshot.peak_short_bytes ?? 0;
     errors.peakCommon += Math.sqrt(figureAt(one, 0).variance);
   }
   return errors;
