@@ -4,6 +4,7 @@
  */
 #include "collect/target_counters.h"
 
+#include "collect/region/live_totals.h"
 #include "rt/clock.h"
 
 /* The number of threads that are read for figures that are only shown. */
@@ -79,4 +80,15 @@ uint64_t hs_target_sample_count(struct hs_target *target)
     struct hs_sample_counts counts;
     hs_target_count_samples(target, &counts);
     return counts.sample_count;
+}
+
+bool hs_target_read_live(struct hs_target *target, uint64_t *ret_live_bytes)
+{
+    struct hs_live_progress progress;
+    if (hs_region_refresh(&target->region) < 0 ||
+        hs_live_progress_read(&target->region, &progress) < 0) {
+        return false;
+    }
+    *ret_live_bytes = progress.live_bytes > 0 ? (uint64_t)progress.live_bytes : 0;
+    return true;
 }

@@ -6,7 +6,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collect/region/live_totals.h"
 #include "collect/region/region_control.h"
 #include "rt/clock.h"
 #include "session/answers.h"
@@ -23,16 +22,6 @@ static bool read_cpu(pid_t pid, uint64_t *ret_cpu_ns)
     }
     *ret_cpu_ns = hs_clock_ns(id);
     return true;
-}
-
-/* Its live memory, without a look at its records. */
-static void add_live(const struct hs_target *target, Hs__Ctl__Client *out)
-{
-    struct hs_live_progress progress;
-    if (hs_live_progress_read(&target->region, &progress) == 0) {
-        out->has_live_bytes = true;
-        out->live_bytes = progress.live_bytes > 0 ? (uint64_t)progress.live_bytes : 0;
-    }
 }
 
 static void add_client(struct hs_listing *listing, struct hs_target *target)
@@ -59,7 +48,7 @@ static void add_client(struct hs_listing *listing, struct hs_target *target)
         out->sample_count = counts.sample_count;
         out->walk_count = counts.walk_count;
         out->interval_bytes = hs_region_control_interval(&target->region);
-        add_live(target, out);
+        out->has_live_bytes = hs_target_read_live(target, &out->live_bytes);
     }
 }
 

@@ -2,19 +2,11 @@
  * The counters of recorded processes: what /proc says of each, and what its heaps hold. See
  * hub_targets.h.
  */
-#include "collect/region/live_totals.h"
 #include "session/hub_targets.h"
 
 static bool read_live(void *ctx, uint64_t *ret_live_bytes)
 {
-    struct hs_target *target = ctx;
-    struct hs_live_progress progress;
-    if (hs_region_refresh(&target->region) < 0 ||
-        hs_live_progress_read(&target->region, &progress) < 0) {
-        return false;
-    }
-    *ret_live_bytes = progress.live_bytes > 0 ? (uint64_t)progress.live_bytes : 0;
-    return true;
+    return hs_target_read_live(ctx, ret_live_bytes);
 }
 
 uint64_t hs_hub_look_at_counters(struct hs_target *target, uint64_t now_ns)
