@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collect/region/live_totals.h"
 #include "rt/check.h"
 #include "rt/clock.h"
 
 #define LOOK_NS UINT64_C(250000000)
 /* A look takes at most this part of the time. */
-#define LOOK_SHARE     200U
-#define BLOCKS_AT_ONCE 32U
+#define LOOK_SHARE 200U
 /* A process with more threads is not looked at: the snapshots alone tell its times. */
 #define BLOCKS_MAX 4096U
 
@@ -110,38 +110,19 @@ void hs_loss_watch_deinit(struct hs_loss_watch *watch)
 
 /* --- looks ------------------------------------------------------------------------------------ */
 
-/* False: they cannot be read, or there are too many. */
-static bool read_counts(const struct hs_region *region, uint64_t ret_counts[HS_LOSS_N])
-{
-    struct hs_thread_block_v1 blocks[BLOCKS_AT_ONCE];
-    uint64_t count = hs_region_count(region, HS_SECTION_BLOCKS);
-    memset(ret_counts, 0, HS_LOSS_N * sizeof(ret_counts[0]));
-    for (uint64_t i = 0; i < count && count <= BLOCKS_MAX; i += BLOCKS_AT_ONCE) {
-        uint64_t n = count - i < BLOCKS_AT_ONCE ? count - i : BLOCKS_AT_ONCE;
-        if (hs_region_read(region, HS_SECTION_BLOCKS, i, n, blocks) < 0) {
-            return false;
-        }
-        for (uint64_t b = 0; b < n; b++) {
-            for (uint32_t k = 0; k < HS_LOSS_N; k++) {
-                ret_counts[k] += blocks[b].lost_count[k];
-            }
-        }
-    }
-    return count <= BLOCKS_MAX;
-}
-
 void hs_loss_watch_look(struct hs_loss_watch *watch, const struct hs_region *region,
                         uint64_t start_ns, uint64_t now_ns)
 {
-    uint64_t counts[HS_LOSS_N];
+    struct hs_live_progress progress;
     if (now_ns < watch->next_ns) {
         return;
     }
     uint64_t begin_ns = hs_clock_ns(CLOCK_MONOTONIC);
-    bool is_read = read_counts(region, counts);
+    bool is_read = hs_region_count(region, HS_SECTION_BLOCKS) <= BLOCKS_MAX &&
+                   hs_live_progress_read(region, &progress) == 0;
     uint64_t end_ns = hs_clock_ns(CLOCK_MONOTONIC);
     if (is_read) {
-        hs_loss_watch_note(watch, counts, start_ns, begin_ns, end_ns);
+        hs_loss_watch_note(watch, progress.lost_count_of, start_ns, begin_ns, end_ns);
     }
     uint64_t rest_ns = (end_ns - begin_ns) * LOOK_SHARE;
     watch->next_ns = end_ns + (rest_ns > LOOK_NS ? rest_ns : LOOK_NS);

@@ -136,6 +136,7 @@ static void test_progress(void **state)
     assert_int_equal(progress.sample_count, 400);
     assert_int_equal(progress.free_count, 120);
     assert_int_equal(progress.lost_count, 80);
+    assert_int_equal(progress.lost_count_of[HS_LOSS_LIMIT], 80);
     assert_int_equal(progress.live_bytes, 60);
 }
 

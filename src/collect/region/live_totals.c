@@ -26,6 +26,7 @@ static void add_block(const struct hs_thread_block_v1 *block, struct hs_live_pro
     progress->live_bytes = (int64_t)((uint64_t)progress->live_bytes + (uint64_t)block->live_bytes);
     for (unsigned k = 0; k < HS_LOSS_N; k++) {
         progress->lost_count += block->lost_count[k];
+        progress->lost_count_of[k] += block->lost_count[k];
     }
 }
 

@@ -53,7 +53,8 @@ struct hs_live_totals {
  * nothing changes. */
 struct hs_live_progress {
     uint64_t sample_count, free_count;
-    uint64_t lost_count; /* samples that were not recorded */
+    uint64_t lost_count; /* samples that were not recorded, for all of these reasons: */
+    uint64_t lost_count_of[HS_LOSS_N];
     int64_t live_bytes;  /* as the threads have flushed it, and not flushed yet */
 };
 
