@@ -156,8 +156,8 @@ struct hs_sample_counts {
 void hs_target_count_samples(struct hs_target *target, struct hs_sample_counts *ret_counts);
 /* Reads only sample_count. */
 uint64_t hs_target_sample_count(struct hs_target *target);
-/* Reads the live memory of all heaps that are not carved, as the threads count it, without a look at
- * the records. False: it cannot be read. */
+/* Reads the live memory of all heaps that are not carved, as the threads count it, without a look
+ * at the records. False: it cannot be read. */
 bool hs_target_read_live(struct hs_target *target, uint64_t *ret_live_bytes);
 
 /* Adapts the interval of a target that lives and records to its budgets, by

@@ -210,6 +210,19 @@ ProtobufCMessage *hs_ctl_unpack(const struct hs_ctl_message *message,
     return protobuf_c_message_unpack(descriptor, NULL, message->body_bytes, message->body);
 }
 
+int hs_ctl_receive_body(int sock, uint32_t kind, const ProtobufCMessageDescriptor *descriptor,
+                        ProtobufCMessage **ret_body)
+{
+    struct hs_ctl_message message;
+    int r = hs_ctl_receive(sock, false, &message);
+    if (r < 0) {
+        return r;
+    }
+    *ret_body = message.kind == kind ? hs_ctl_unpack(&message, descriptor) : NULL;
+    hs_ctl_message_deinit(&message);
+    return *ret_body ? 0 : -EPROTO;
+}
+
 int hs_ctl_take_fd(struct hs_ctl_message *message, size_t idx)
 {
     if (idx >= message->fd_count) {

@@ -55,6 +55,12 @@ int hs_ctl_receive(int sock, bool may_wait, struct hs_ctl_message *ret_message);
 ProtobufCMessage *hs_ctl_unpack(const struct hs_ctl_message *message,
                                 const ProtobufCMessageDescriptor *descriptor);
 
+/* Receives one message without waiting, which must be of this kind, and unpacks it. The caller
+ * frees *ret_body with protobuf_c_message_free_unpacked(). 0; -EPROTO: it is another one; or see
+ * Fails. */
+int hs_ctl_receive_body(int sock, uint32_t kind, const ProtobufCMessageDescriptor *descriptor,
+                        ProtobufCMessage **ret_body);
+
 /* Takes descriptor `idx` out of the message; the caller then owns it. -1: there is no such
  * descriptor. */
 int hs_ctl_take_fd(struct hs_ctl_message *message, size_t idx);

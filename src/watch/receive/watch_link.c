@@ -32,17 +32,10 @@ int hs_watch_link_ask(struct hs_watch_link *link)
 
 int hs_watch_link_take(struct hs_watch_link *link)
 {
-    struct hs_ctl_message message;
-    int r = hs_ctl_receive(link->fd, false, &message);
+    ProtobufCMessage *body;
+    int r = hs_ctl_receive_body(link->fd, HS_CTL_UPDATE, &hs__ctl__update__descriptor, &body);
     if (r < 0) {
         return r == -EAGAIN ? 0 : r;
-    }
-    ProtobufCMessage *body = message.kind == HS_CTL_UPDATE
-                                 ? hs_ctl_unpack(&message, &hs__ctl__update__descriptor)
-                                 : NULL;
-    hs_ctl_message_deinit(&message);
-    if (!body) {
-        return -EPROTO;
     }
     r = hs_watch_state_apply(&link->state, (const Hs__Ctl__Update *)(const void *)body);
     protobuf_c_message_free_unpacked(body, NULL);

@@ -76,18 +76,10 @@ int hs_watch_ledger_send(int line_fd, const struct hs_ledger *ledger)
 
 int hs_watch_ledger_take(int line_fd, Hs__Ctl__Update **ret_update)
 {
-    struct hs_ctl_message message;
-    int r = hs_ctl_receive(line_fd, false, &message);
-    if (r < 0) {
-        return r;
+    ProtobufCMessage *body;
+    int r = hs_ctl_receive_body(line_fd, HS_CTL_UPDATE, &hs__ctl__update__descriptor, &body);
+    if (r == 0) {
+        *ret_update = (Hs__Ctl__Update *)(void *)body;
     }
-    ProtobufCMessage *body = message.kind == HS_CTL_UPDATE
-                                 ? hs_ctl_unpack(&message, &hs__ctl__update__descriptor)
-                                 : NULL;
-    hs_ctl_message_deinit(&message);
-    if (!body) {
-        return -EPROTO;
-    }
-    *ret_update = (Hs__Ctl__Update *)(void *)body;
-    return 0;
+    return r;
 }
