@@ -55,7 +55,7 @@ struct hs_live_progress {
     uint64_t sample_count, free_count;
     uint64_t lost_count; /* samples that were not recorded, for all of these reasons: */
     uint64_t lost_count_of[HS_LOSS_N];
-    int64_t live_bytes;  /* as the threads have flushed it, and not flushed yet */
+    int64_t live_bytes; /* as the threads have flushed it, and not flushed yet */
 };
 
 /* Reads the counters of all threads of a region that was refreshed just now: far cheaper than the
