@@ -76,7 +76,14 @@ sys.stdin.read()
 def test_python(dist, heapscope, tmp_path):
     file = tmp_path / "x.pftrace"
     it = Running(dist, file, ["/usr/bin/python3", "-c", PYTHON])
-    now = snapshot(heapscope, it.pid, tmp_path / "now.pftrace")
+    now = tmp_path / "now.pftrace"
+
+    def are_read():
+        """A reading of types ends after a while, and the next one goes on."""
+        types = types_of(heapscope, snapshot(heapscope, it.pid, now))
+        return all(types[name]["count"] >= count for name, count in (("Order", 3000), ("dict", 2000), ("list", 2000)))
+
+    wait_until(are_read)
     assert it.end() == 0
     types = types_of(heapscope, now)
     assert types["Order"]["count"] == 3000

@@ -440,9 +440,9 @@ def check_recording(ui, growing, session):
     """Of a process that grows by 100,000 bytes at a time: watches it, takes a snapshot, and ends the session."""
     with watch(ui, growing) as sock:
         events = read_events(sock, 20)
+    assert {kind for kind, _ in events} == {"ledger", "update"}
     ledgers = [data for kind, data in events if kind == "ledger"]
     events = [(kind, data) for kind, data in events if kind == "update"]
-    assert ledgers and len(ledgers) + len(events) == 20
     for ledger in ledgers:
         assert sum(line["rss_bytes"] for line in ledger["lines"]) == pytest.approx(ledger["rss_bytes"], rel=0.05)
         assert any(line.get("name", "").endswith("libc.so.6") for line in ledger["lines"])

@@ -31,6 +31,10 @@ class Recorded:
     def wait_for_tables(self):
         wait_until(lambda: has_tables(self.pid), "the client gets no tables")
 
+    def wait_for_reading(self, heapscope):
+        """A snapshot reads the files of the modules that are there."""
+        wait_until(lambda: heapscope("snapshot", "-p", self.pid, "-o", self.file.with_suffix(".first.pftrace")).returncode == 0)
+
     def end(self):
         self.say("end")
         _, errors = self.process.communicate(timeout=PATIENCE_S)
@@ -160,6 +164,7 @@ def test_nothing_is_named(recorded, heapscope, report, tmp_path):
     """Stacks end in a library that has no information of any kind, and the report says in which, how much, why, and what helps."""
     program, env = make_program(tmp_path / "with", "nothing")
     run = recorded([program], env)
+    run.wait_for_reading(heapscope)
     run.end()
     [cut] = cut_in(report, run.file, "libthrough.so")
     stacks = stacks_of(heapscope, run.file, env)
@@ -178,6 +183,7 @@ def test_debug_file_of_another_build_is_refused(recorded, heapscope, report, tmp
     debug = ".debug/libthrough.so.debug"
     (other.folder / debug).replace(program.parent / debug)
     run = recorded([program], env)
+    run.wait_for_reading(heapscope)
     run.end()
     [cut] = cut_in(report, run.file, "libthrough.so")
     assert cut["reason"] == "other_build", cut

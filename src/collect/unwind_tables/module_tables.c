@@ -275,7 +275,7 @@ bool hs_module_tables_look(struct hs_module_tables *tables, struct hs_region *re
 
 /* --- what to say ------------------------------------------------------------------------------ */
 
-/* What is known of a module; NULL: nothing. */
+/* What is known of a module; NULL: nothing, it was not looked at. */
 static const struct hs_looked_module *find(const struct hs_module_tables *tables,
                                            const struct hs_snap_module *like)
 {
@@ -304,6 +304,8 @@ void hs_module_tables_describe(struct hs_module_tables *tables, struct hs_region
             reason = HS_UNWIND_REASON_JIT;
         } else if (module->has_unwind_table || (looked && looked->source != 0)) {
             reason = HS_UNWIND_REASON_LATE;
+        } else if (module->kind == HS_MODULE_ELF && (!looked || looked->needs_table)) {
+            reason = HS_UNWIND_REASON_SLOW; /* the process ended before that */
         }
         module->unwind_reason = (uint8_t)reason;
     }
