@@ -48,11 +48,11 @@ test("100,000 stacks are watched, and switched and searched without waiting", as
   await page.fill("input[type=search]", "");
   times.types = await measured(async () => {
     await page.click("button:text-is('Types')");
-    await page.waitForFunction(() => document.querySelectorAll(".live-top thead th").length === 4);
+    await page.waitForSelector(".live-top thead th:text-is('Type of the blocks')");
   });
   times.functions = await measured(async () => {
     await page.click("button:text-is('Functions')");
-    await page.waitForFunction(() => document.querySelectorAll(".live-top thead th").length === 5);
+    await page.waitForSelector(".live-top thead th:text-is('Function')");
   });
   await page.click("button:has-text('Go on')");
   /* Of ten seconds, how many the page computes; and what it keeps. */

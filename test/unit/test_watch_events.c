@@ -80,7 +80,8 @@ static void new_rows(void **state)
     assert_has(text, "\"time_ms\":2.5,");
     assert_has(text,
                "\"frames\":{\"id\":[0,1],\"function\":[0,1],\"module\":[2,2],\"class\":[0,0]}");
-    assert_has(text, "\"stacks\":{\"id\":[0],\"heap\":[0],\"frames\":[[0,1]]}");
+    assert_has(text, "\"nodes\":{\"caller\":[0,1],\"frame\":[1,0]}");
+    assert_has(text, "\"stacks\":{\"id\":[0],\"heap\":[0],\"node\":[2]}");
     assert_has(text, "\"rows\":{\"stack\":[0],\"live_bytes\":[100],\"live_count\":[2],"
                      "\"alloc_bytes\":[0],\"alloc_count\":[0]}");
     assert_has(text, "\"strings\":[\"app+0x10\",\"app+0x20\",\"/opt/app\"]");
@@ -91,13 +92,28 @@ static void new_rows(void **state)
     text = event(2, false);
     assert_has(text,
                "\"frames\":{\"id\":[3,2],\"function\":[3,4],\"module\":[5,6],\"class\":[0,5]}");
-    assert_has(text, "\"stacks\":{\"id\":[1],\"heap\":[1],\"frames\":[[3,2,1]]}");
+    assert_has(text, "\"nodes\":{\"caller\":[1,3],\"frame\":[2,3]}");
+    assert_has(text, "\"stacks\":{\"id\":[1],\"heap\":[1],\"node\":[4]}");
     assert_has(text, "\"alloc_bytes\":[1e+15,0]");
     assert_has(text,
                "\"strings\":[\"</script>\\u0001\\ufffd (a.x)\",\"[stack cut]\",\"/srv/a.x\",\"\"]");
     text = event(0, false);
     assert_has(text, "\"frames\":{\"id\":[],");
     assert_has(text, "\"strings\":[]");
+}
+
+/* Two new stacks with the same outer call, in one event. */
+static void shared_calls(void **state)
+{
+    (void)state;
+    hs_watch_events_deinit(&events);
+    changed[0] = 0;
+    changed[1] = 1;
+    const char *text = event(2, false);
+    assert_has(text, "\"nodes\":{\"caller\":[0,1,1,3],\"frame\":[1,0,2,3]}");
+    assert_has(text, "\"stacks\":{\"id\":[0,1],\"heap\":[0,1],\"node\":[2,4]}");
+    text = event(2, false);
+    assert_has(text, "\"nodes\":{\"caller\":[],\"frame\":[]}");
 }
 
 /* A name that is found later is sent for the frames that were sent. */
@@ -155,6 +171,7 @@ static void classes(void **state)
     assert_has(text, "\"class\":[2,0,1]}");
     assert_has(event(1, true), "\"frames\":{\"id\":[],");
     snap = kept;
+    names = (struct hs_watch_names){ .list = NULL };
 }
 
 int main(void)
@@ -163,6 +180,7 @@ int main(void)
         cmocka_unit_test(new_rows),
         cmocka_unit_test(late_names),
         cmocka_unit_test(classes),
+        cmocka_unit_test(shared_calls),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     hs_watch_events_deinit(&events);

@@ -164,7 +164,8 @@ function update(number: number, timeMs: number, bytes: number, more: Partial<Wat
     heaps: [{ name: "libc.malloc" }, { name: "arena", is_carved: true }],
     strings: [],
     frames: { id: [], function: [], module: [], class: [] },
-    stacks: { id: [], heap: [], frames: [] },
+    nodes: { caller: [], frame: [] },
+    stacks: { id: [], heap: [], node: [] },
     types: { stack: [], type: [], live_bytes: [], live_count: [] },
     rows: {
       stack: [200],
@@ -180,14 +181,9 @@ function update(number: number, timeMs: number, bytes: number, more: Partial<Wat
 const FIRST: Partial<WatchUpdate> = {
   strings: ["main", "work", "other", "/usr/bin/app"],
   frames: { id: [0, 1, 2], function: [0, 1, 2], module: [3, 3, 3], class: [0, 0, 0] },
-  stacks: {
-    id: [200, 3],
-    heap: [0, 1],
-    frames: [
-      [1, 0, 0],
-      [2, 0],
-    ],
-  },
+  /* The stacks are work, main, main, and other, main. */
+  nodes: { caller: [0, 1, 2, 1], frame: [0, 0, 1, 2] },
+  stacks: { id: [200, 3], heap: [0, 1], node: [3, 4] },
   rows: {
     stack: [200, 3],
     live_bytes: [1000, 70],
@@ -212,7 +208,8 @@ describe("many stacks of a watched process", () => {
       module: Array(8).fill(8),
       class: Array(8).fill(0),
     },
-    stacks: { id: ids, heap: ids.map(() => 0), frames: ids.map((i) => [i % 7, 7]) },
+    nodes: { caller: [0, 1, 1, 1, 1, 1, 1, 1], frame: [7, 0, 1, 2, 3, 4, 5, 6] },
+    stacks: { id: ids, heap: ids.map(() => 0), node: ids.map((i) => 2 + (i % 7)) },
     rows: {
       stack: ids,
       live_bytes: ids,
@@ -303,6 +300,18 @@ describe("a watched process", () => {
     expect(stacksOf(state).map((row) => row.id)).toEqual([200]);
     expect(state.moduleName(0)).toBe("app");
     expect(state.rates()).toBeNull();
+  });
+
+  it("counts a stack once for a function that other frames turn out to have", () => {
+    const state = new WatchState();
+    state.take(update(1, 1000, 1000, FIRST));
+    expect(state.functions(0).map((row) => [row.id, row.liveBytes])).toEqual([
+      [1, 1000],
+      [0, 1000],
+    ]);
+    const frames = { id: [1], function: [0], module: [3], class: [0] };
+    state.take(update(2, 2000, 1000, { frames }));
+    expect(state.functions(0).map((row) => [row.id, row.liveBytes])).toEqual([[0, 1000]]);
   });
 
   it("counts a stack for the function of the program that it is named after", () => {

@@ -157,19 +157,14 @@ static void collect_frames(struct hs_watch_events *events, const struct hs_watch
     }
 }
 
-static void write_list(struct hs_json *json, const uint32_t *ids, size_t count)
+static void write_ids(struct hs_json *json, const char *key, const uint32_t *ids, size_t count)
 {
+    hs_json_key(json, key);
     hs_json_open(json, '[');
     for (size_t i = 0; i < count; i++) {
         hs_json_uint(json, ids[i]);
     }
     hs_json_close(json, ']');
-}
-
-static void write_ids(struct hs_json *json, const char *key, const uint32_t *ids, size_t count)
-{
-    hs_json_key(json, key);
-    write_list(json, ids, count);
 }
 
 static void write_frames(struct hs_watch_events *events, const struct hs_snapshot *snap,
@@ -201,9 +196,75 @@ static void write_frames(struct hs_watch_events *events, const struct hs_snapsho
 
 /* --- stacks and rows -------------------------------------------------------------------------- */
 
-static void write_stacks(const struct hs_snapshot *snap, const struct ids *stacks,
-                         struct hs_json *json)
+/* The number of the call of a frame by a caller, from 1 on; 0 is no caller. */
+static uint32_t put_node(struct hs_watch_events *events, uint32_t caller, uint32_t frame)
 {
+    const struct hs_intern_key key = { .hi = (uint64_t)caller << 32, .lo = frame };
+    uint32_t id = 0;
+    bool is_new;
+    int r = hs_intern_put(&events->nodes, key, &id, &is_new);
+    events->err = events->err ? events->err : r;
+    return id + 1;
+}
+
+/* The number of the innermost call of a stack. `path` has the numbers of the calls of the one
+ * before, the outermost first, of which those that they have in common stay. */
+static uint32_t put_stack(struct hs_watch_events *events, const struct hs_snap_stack *stack,
+                          const struct hs_snap_stack *before, uint32_t *path)
+{
+    uint16_t common = 0, count = stack->frame_count;
+    uint16_t before_count = before ? before->frame_count : 0;
+    while (common < count && common < before_count &&
+           stack->frame_ids[count - 1 - common] == before->frame_ids[before_count - 1 - common]) {
+        common++;
+    }
+    for (uint16_t depth = common; depth < count; depth++) {
+        path[depth] =
+            put_node(events, depth > 0 ? path[depth - 1] : 0, stack->frame_ids[count - 1 - depth]);
+    }
+    return count > 0 ? path[count - 1] : 0;
+}
+
+/* Puts the stacks into the tree of calls. `ret_nodes`: the innermost call of each. */
+static void put_stacks(struct hs_watch_events *events, const struct hs_snapshot *snap,
+                       const struct ids *stacks, struct ids *ret_nodes)
+{
+    uint32_t *path = calloc(UINT16_MAX + 1U, sizeof(path[0]));
+    events->err = events->err || path ? events->err : -ENOMEM;
+    for (size_t i = 0; path && i < stacks->count && events->err == 0; i++) {
+        const struct hs_snap_stack *before = i > 0 ? &snap->stacks[stacks->items[i - 1]] : NULL;
+        add_id(events, ret_nodes, put_stack(events, &snap->stacks[stacks->items[i]], before, path));
+    }
+    free(path);
+}
+
+/* Calls that no earlier event has sent; a caller comes before what it calls. */
+static void write_nodes(const struct hs_watch_events *events, uint32_t first, struct hs_json *json)
+{
+    hs_json_key(json, "nodes");
+    hs_json_open(json, '{');
+    hs_json_key(json, "caller");
+    hs_json_open(json, '[');
+    for (uint32_t i = first; i < events->nodes.count; i++) {
+        hs_json_uint(json, events->nodes.keys[i].hi >> 32);
+    }
+    hs_json_close(json, ']');
+    hs_json_key(json, "frame");
+    hs_json_open(json, '[');
+    for (uint32_t i = first; i < events->nodes.count; i++) {
+        hs_json_uint(json, events->nodes.keys[i].lo);
+    }
+    hs_json_close(json, ']');
+    hs_json_close(json, '}');
+}
+
+static void write_stacks(struct hs_watch_events *events, const struct hs_snapshot *snap,
+                         const struct ids *stacks, struct hs_json *json)
+{
+    struct ids nodes = { NULL, 0, 0 };
+    uint32_t first = events->nodes.count;
+    put_stacks(events, snap, stacks, &nodes);
+    write_nodes(events, first, json);
     hs_json_key(json, "stacks");
     hs_json_open(json, '{');
     write_ids(json, "id", stacks->items, stacks->count);
@@ -213,14 +274,9 @@ static void write_stacks(const struct hs_snapshot *snap, const struct ids *stack
         hs_json_uint(json, snap->stacks[stacks->items[i]].heap_id);
     }
     hs_json_close(json, ']');
-    hs_json_key(json, "frames");
-    hs_json_open(json, '[');
-    for (size_t i = 0; i < stacks->count; i++) {
-        const struct hs_snap_stack *stack = &snap->stacks[stacks->items[i]];
-        write_list(json, stack->frame_ids, stack->frame_count);
-    }
-    hs_json_close(json, ']');
+    write_ids(json, "node", nodes.items, nodes.count);
     hs_json_close(json, '}');
+    free(nodes.items);
 }
 
 enum column {
@@ -371,7 +427,7 @@ static void write_event(struct hs_watch_events *events, const struct hs_watch_st
     write_process(state, &json);
     write_heaps(state->snap, &json);
     write_frames(events, state->snap, frames, &json);
-    write_stacks(state->snap, stacks, &json);
+    write_stacks(events, state->snap, stacks, &json);
     write_rows(state, &json);
     write_types(events, state, frames, &json);
     write_strings(events, &json);
@@ -406,6 +462,7 @@ int hs_watch_events_write(struct hs_watch_events *events, const struct hs_watch_
 void hs_watch_events_deinit(struct hs_watch_events *events)
 {
     hs_intern_deinit(&events->strings);
+    hs_intern_deinit(&events->nodes);
     hs_event_types_deinit(&events->types);
     hs_buf_deinit(&events->new_strings);
     free(events->frames);

@@ -7,7 +7,9 @@
  *     hs_watch_events_deinit(&events);
  *
  * Strings, frames and stacks are sent once, and referred to by their numbers. A frame is sent with
- * the stack that needs it, and again when its name is found or its class changes.
+ * the stack that needs it, and again when its name is found or its class changes. Stacks are paths
+ * in a tree of calls, of which each node is sent once: a million stacks of twenty frames have some
+ * two million nodes.
  *
  * Trust     names come from the process: they are text in JSON.
  * Threads   one.
@@ -34,8 +36,9 @@ struct hs_watch_events {
     size_t frame_capacity;
     uint8_t *classes; /* by frame that was sent: enum hs_frame_class */
     size_t class_capacity;
-    uint32_t languages; /* of its interpreted functions: bits by enum hs_code_language */
-    bool *stacks;       /* by stack: it was sent */
+    struct hs_intern nodes; /* calls that were sent, by the number of the caller and the frame */
+    uint32_t languages;     /* of its interpreted functions: bits by enum hs_code_language */
+    bool *stacks;           /* by stack: it was sent */
     size_t stack_capacity;
     struct hs_event_types types;
     int err; /* of this event */

@@ -60,7 +60,7 @@ function marked(state: WatchState, wanted: string): Uint8Array {
 
 /* There may be a million stacks: only the largest become rows. */
 function topStacks(state: WatchState, heap: number | null, wanted: string, sort: TopSort): TopRows {
-  const marks = wanted === "" ? null : marked(state, wanted);
+  const isWanted = wanted === "" ? null : state.withMarked(marked(state, wanted));
   const earlier = state.earlierOf();
   const best: { id: number; value: number }[] = [];
   let count = 0;
@@ -68,7 +68,7 @@ function topStacks(state: WatchState, heap: number | null, wanted: string, sort:
   state.eachStack(heap, (id) => {
     const live = state.figureOf(id, "live_bytes");
     const grown = earlier ? live - earlier(id) : 0;
-    if ((live <= 0 && grown === 0) || (marks && !state.hasMarked(id, marks))) return;
+    if ((live <= 0 && grown === 0) || (isWanted && !isWanted(id))) return;
     count++;
     const value = sort === "growth" ? grown : state.figureOf(id, FIGURE[sort]);
     if (best.length >= ROWS_MAX && value <= least) return;

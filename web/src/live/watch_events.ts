@@ -28,11 +28,11 @@ export interface WatchUpdate {
   strings: readonly string[];
   /* `class` is that of a function in data/documents.ts. */
   frames: Record<"id" | "function" | "module" | "class", readonly number[]>;
-  stacks: {
-    id: readonly number[];
-    heap: readonly number[];
-    frames: readonly (readonly number[])[];
-  };
+  /* New calls, numbered from 1 on in the order in which they come. `caller` is such a number, of a
+   * call that came before; 0: none. */
+  nodes: Record<"caller" | "frame", readonly number[]>;
+  /* `node` is the innermost call. */
+  stacks: Record<"id" | "heap" | "node", readonly number[]>;
   rows: Record<
     "stack" | "live_bytes" | "live_count" | "alloc_bytes" | "alloc_count",
     readonly number[]
@@ -47,13 +47,20 @@ export interface ServerEvent {
   data: string;
 }
 
-/* Takes whole events out of a text that grows; the rest is kept for the next call. */
+/* Takes whole events out of a text that grows; the rest is kept for the next call. An event may
+ * have megabytes, which come in pieces of some kilobytes: they are put together once. */
 export class EventReader {
-  private rest = "";
+  private pieces: string[] = [];
+  private last = "";
 
   take(text: string): ServerEvent[] {
-    const blocks = (this.rest + text).split("\n\n");
-    this.rest = blocks.pop() ?? "";
+    const isWhole = (this.last + text).includes("\n\n");
+    this.pieces.push(text);
+    this.last = text.slice(-1) || this.last;
+    if (!isWhole) return [];
+    const blocks = this.pieces.join("").split("\n\n");
+    this.pieces = [blocks.pop() ?? ""];
+    this.last = this.pieces[0].slice(-1);
     return blocks.map(parseEvent).filter((event) => event.data !== "");
   }
 }

@@ -13,45 +13,61 @@ export class WatchStacks {
   private frameFunction = grownInts();
   private frameModule = grownInts();
   private frameClass = grownBytes();
-  /* Frames of all stacks, one behind the other, and by stack: where its own begin, and how many. */
-  private frames = grownInts();
   private frameEnd = 0;
-  private first = grownInts();
-  private length = grownInts();
+  /* Stacks are paths in a tree of calls, from number 1 on: by call, its frame and its caller, which
+   * has a smaller number; 0: it has none. By stack, the innermost call. */
+  private frame = grownInts();
+  private caller = grownInts();
+  callEnd = 1;
+  private innermost = grownInts();
   private heap = grownBytes();
+  /* By call: none of its callers is of the same function. Known up to a call, until functions of
+   * frames change. */
+  private isOutermost = grownBytes();
+  private outermostEnd = 1;
 
-  take({ frames, stacks }: WatchUpdate): void {
+  take({ frames, nodes, stacks }: WatchUpdate): void {
+    if (frames.id.some((id) => id < this.frameEnd)) this.outermostEnd = 1;
     frames.id.forEach((id, i) => {
+      this.frameEnd = Math.max(this.frameEnd, id + 1);
       this.frameFunction.set(id, frames.function[i]);
       this.frameModule.set(id, frames.module[i]);
       this.frameClass.set(id, frames.class[i]);
     });
+    const callEnd = this.callEnd + nodes.frame.length;
+    this.frame.reserve(callEnd);
+    this.caller.reserve(callEnd);
+    this.frame.values.set(nodes.frame, this.callEnd);
+    this.caller.values.set(nodes.caller, this.callEnd);
+    this.callEnd = callEnd;
     stacks.id.forEach((id, i) => {
-      const own = stacks.frames[i];
-      this.frames.reserve(this.frameEnd + own.length);
-      this.frames.values.set(own, this.frameEnd);
-      this.first.set(id, this.frameEnd);
-      this.length.set(id, own.length);
+      this.innermost.set(id, stacks.node[i]);
       this.heap.set(id, stacks.heap[i]);
-      this.frameEnd += own.length;
-      this.count++;
       this.end = Math.max(this.end, id + 1);
     });
+    this.count += stacks.id.length;
   }
 
   /* A stack has at least one frame. */
   isKnown(stack: number): boolean {
-    return stack < this.end && this.length.values[stack] > 0;
+    return stack < this.end && this.innermost.values[stack] > 0;
   }
 
   heapOf(stack: number): number {
     return this.heap.values[stack];
   }
 
-  framesOf(stack: number): Int32Array {
-    if (!this.isKnown(stack)) return new Int32Array(0);
-    const first = this.first.values[stack];
-    return this.frames.values.subarray(first, first + this.length.values[stack]);
+  /* The innermost first. */
+  framesOf(stack: number): number[] {
+    const frames: number[] = [];
+    for (
+      let call = this.isKnown(stack) ? this.innermost.values[stack] : 0;
+      call > 0;
+      call = this.caller.values[call]
+    ) {
+      frames.push(this.frame.values[call]);
+    }
+    return frames;
   }
 
   functionOf(frame: number): number {
@@ -65,10 +81,11 @@ export class WatchStacks {
   /* How many frames stand inside of the one that a stack is named after, and counts for: the
    * innermost one of the program; without one, of a language's library or runtime. */
   headlineOf(stack: number): number {
-    const frames = this.framesOf(stack);
     let library = -1;
-    for (let depth = 0; depth < frames.length; depth++) {
-      const classOf = this.frameClass.values[frames[depth]];
+    let depth = 0;
+    let call = this.isKnown(stack) ? this.innermost.values[stack] : 0;
+    for (; call > 0; call = this.caller.values[call], depth++) {
+      const classOf = this.frameClass.values[this.frame.values[call]];
       if (classOf === FunctionClass.Program) return depth;
       const isLibrary =
         classOf === FunctionClass.StandardLibrary || classOf === FunctionClass.Runtime;
@@ -77,36 +94,65 @@ export class WatchStacks {
     return Math.max(0, library);
   }
 
-  /* Calls `add` for each function of a stack once, the innermost first, with its frame. `marks` has
-   * a place for each string; a function whose mark is `mark` was called already. */
-  eachFunction(
-    stack: number,
-    marks: Int32Array,
-    mark: number,
-    add: (functionId: number, frame: number) => void,
+  /* The frame that a stack is named after; a known stack has one. */
+  headlineFrame(stack: number): number {
+    let call = this.innermost.values[stack];
+    for (let inside = this.headlineOf(stack); inside > 0; inside--) call = this.caller.values[call];
+    return this.frame.values[call];
+  }
+
+  /* The innermost call of a known stack. */
+  callOf(stack: number): number {
+    return this.innermost.values[stack];
+  }
+
+  /* Adds the figures of each call to those of its caller, and then calls `add` for each call that
+   * has no caller of the same function: with the function, the frame, and where the figures of the
+   * call begin. So a stack counts once for a function, however often that occurs in it. Each call
+   * has `width` figures, one behind the other; there is room for `callEnd` calls. */
+  sumCalls(
+    figures: Float64Array,
+    width: number,
+    add: (functionId: number, frame: number, first: number) => void,
   ): void {
-    const frames = this.frames.values;
+    const frames = this.frame.values;
+    const callers = this.caller.values;
     const functions = this.frameFunction.values;
-    const first = this.first.values[stack];
-    const length = this.length.values[stack];
-    for (let depth = 0; depth < length; depth++) {
-      const frame = frames[first + depth];
-      const id = functions[frame];
-      if (marks[id] === mark) continue;
-      marks[id] = mark;
-      add(id, frame);
+    this.findOutermost();
+    const isOutermost = this.isOutermost.values;
+    for (let call = this.callEnd - 1; call > 0; call--) {
+      const frame = frames[call];
+      const first = call * width;
+      const firstOfCaller = callers[call] * width;
+      if (isOutermost[call] === 1) add(functions[frame], frame, first);
+      for (let i = 0; i < width; i++) figures[firstOfCaller + i] += figures[first + i];
     }
   }
 
-  /* Has a stack a function that is marked with 1? */
-  hasMarked(stack: number, marks: Uint8Array): boolean {
-    const frames = this.frames.values;
+  private findOutermost(): void {
+    const frames = this.frame.values;
+    const callers = this.caller.values;
     const functions = this.frameFunction.values;
-    const first = this.first.values[stack];
-    const end = first + this.length.values[stack];
-    for (let i = first; i < end; i++) {
-      if (marks[functions[frames[i]]] === 1) return true;
+    this.isOutermost.reserve(this.callEnd);
+    for (let call = this.outermostEnd; call < this.callEnd; call++) {
+      const id = functions[frames[call]];
+      let caller = callers[call];
+      while (caller > 0 && functions[frames[caller]] !== id) caller = callers[caller];
+      this.isOutermost.values[call] = Number(caller === 0);
     }
-    return false;
+    this.outermostEnd = this.callEnd;
+  }
+
+  /* Tells which of the known stacks have a function that is marked with 1. Each call is looked at
+   * once, not once for each stack that it is part of. */
+  withMarked(marks: Uint8Array): (stack: number) => boolean {
+    const frames = this.frame.values;
+    const callers = this.caller.values;
+    const functions = this.frameFunction.values;
+    const isMarked = new Uint8Array(this.callEnd);
+    for (let call = 1; call < this.callEnd; call++) {
+      isMarked[call] = marks[functions[frames[call]]] === 1 ? 1 : isMarked[callers[call]];
+    }
+    return (stack) => isMarked[this.innermost.values[stack]] === 1;
   }
 }

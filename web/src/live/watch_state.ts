@@ -129,7 +129,7 @@ export class WatchState {
 
   /* Frames of a stack, the innermost first. */
   framesOf(stack: number): number[] {
-    return [...this.known.framesOf(stack)];
+    return this.known.framesOf(stack);
   }
 
   /* How many of these stand inside of the one that the stack is named after. */
@@ -137,17 +137,13 @@ export class WatchState {
     return this.known.headlineOf(stack);
   }
 
-  private headlineFrame(stack: number): number {
-    return this.known.framesOf(stack)[this.known.headlineOf(stack)];
-  }
-
   heapOf(stack: number): string {
     return this.update?.heaps[this.known.heapOf(stack)]?.name ?? "";
   }
 
-  /* Has a stack a function whose number is marked with 1? */
-  hasMarked(stack: number, marks: Uint8Array): boolean {
-    return this.known.hasMarked(stack, marks);
+  /* Tells which stacks have a function whose number is marked with 1. */
+  withMarked(marks: Uint8Array): (stack: number) => boolean {
+    return this.known.withMarked(marks);
   }
 
   /* Calls `visit` for each stack that counts: of one heap, or of those that the total contains. */
@@ -194,30 +190,35 @@ export class WatchState {
   functions(heap: number | null): FunctionRow[] {
     const sums: (FunctionRow | undefined)[] = new Array(this.strings.length);
     const found: FunctionRow[] = [];
-    const marks = new Int32Array(this.strings.length);
     const base = this.base();
     const seconds = base ? this.seconds(base) : 0;
-    let mark = 0;
+    const own = new Float64Array(this.strings.length);
+    /* Of a call: how many stacks, bytes and blocks that live, bytes allocated, bytes that lived. */
+    const width = 5;
+    const figures = new Float64Array(width * this.known.callEnd);
     const { live_bytes, live_count, alloc_bytes } = this.columns;
     this.eachStack(heap, (stack) => {
-      const liveBytes = live_bytes.values[stack];
-      const liveCount = live_count.values[stack];
-      const allocBytes = alloc_bytes.values[stack];
-      const before = base && stack < base.live.length ? base.live[stack] : 0;
-      const headline = this.known.functionOf(this.headlineFrame(stack));
-      this.known.eachFunction(stack, marks, ++mark, (id, frame) => {
-        let sum = sums[id];
-        if (!sum) {
-          sum = this.emptyRow(id, frame, base !== null);
-          sums[id] = sum;
-          found.push(sum);
-        }
-        sum.liveBytes += liveBytes;
-        sum.liveCount += liveCount;
-        sum.allocBytes += allocBytes;
-        if (id === headline) sum.ownBytes += liveBytes;
-        if (sum.growth !== null) sum.growth += (liveBytes - before) / seconds;
-      });
+      const first = width * this.known.callOf(stack);
+      figures[first]++;
+      figures[first + 1] += live_bytes.values[stack];
+      figures[first + 2] += live_count.values[stack];
+      figures[first + 3] += alloc_bytes.values[stack];
+      if (base && stack < base.live.length) figures[first + 4] += base.live[stack];
+      own[this.known.functionOf(this.known.headlineFrame(stack))] += live_bytes.values[stack];
+    });
+    this.known.sumCalls(figures, width, (id, frame, first) => {
+      if (figures[first] === 0) return;
+      let sum = sums[id];
+      if (!sum) {
+        sum = this.emptyRow(id, frame, base !== null);
+        sum.ownBytes = own[id];
+        sums[id] = sum;
+        found.push(sum);
+      }
+      sum.liveBytes += figures[first + 1];
+      sum.liveCount += figures[first + 2];
+      sum.allocBytes += figures[first + 3];
+      if (sum.growth !== null) sum.growth += (figures[first + 1] - figures[first + 4]) / seconds;
     });
     return found;
   }
