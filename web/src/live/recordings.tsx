@@ -45,7 +45,7 @@ function Clients({ recording }: { recording: Recording }) {
   );
 }
 
-function facts({ session, by, clients }: Recording): string {
+function facts({ session, by, clients }: Recording): string[] {
   const seconds = Date.now() / 1000 - session.start_real_ns / NS;
   const share = Math.max(0, ...clients.map((client) => client.overhead_share ?? 0));
   const parts = [
@@ -56,8 +56,11 @@ function facts({ session, by, clients }: Recording): string {
     plural(session.dump_count, "snapshot"),
     `${bytes(session.region_bytes)} for recording`,
   ];
-  if (share > 0) parts.push(`takes ${(100 * share).toFixed(1)} % of its CPU time`);
-  return parts.join(" · ");
+  if (share > 0) {
+    const whose = clients.length > 1 ? "a process's" : "its";
+    parts.push(`takes ${(100 * share).toFixed(1)} % of ${whose} CPU time`);
+  }
+  return parts;
 }
 
 interface CardProps {
@@ -82,7 +85,14 @@ function Card({ recording, onStopped }: CardProps) {
           {stop.isRunning || isEnding ? "Stopping…" : "Stop and save"}
         </button>
       </div>
-      <p class="muted">{facts(recording)}</p>
+      <p class="muted">
+        {facts(recording).map((fact, i) => [
+          i > 0 && " · ",
+          <span key={fact} class="number">
+            {fact}
+          </span>,
+        ])}
+      </p>
       <Clients recording={recording} />
       {stop.error !== null && <Trouble error={stop.error} />}
     </li>
