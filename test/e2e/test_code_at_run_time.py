@@ -1,19 +1,20 @@
 """Code made at run time: its names are those of the time at which it ran, from lists that may be gone at the end."""
 
+import contextlib
 import json
 import os
 import pathlib
 import re
 import shutil
 import subprocess
+import time
 
 import pytest
-from waiting import list_all, wait_for_dumps
+from waiting import let_time_pass, list_all, wait_for_dumps, wait_until
 
 # A compiler of one function, which calls malloc. Commands: "code ADDRESS N" makes it there, with so many bytes before
 # the call, and calls it 100 times; "map ADDRESS NAME" and "dump TIME ADDRESS NAME" list it, "lines ADDRESS LINE FILE"
-# says of the next code in the dump which line its call is, "delete" removes the lists. "wait N" waits until the program
-# has run N times as long, and 100 ms more.
+# says of the next code in the dump which line its call is, "delete" removes the lists.
 SOURCE = r"""
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -103,10 +104,9 @@ int main(int argc, char **argv)
 {
     char line[256], name[64];
     unsigned long at;
-    unsigned nops, times;
+    unsigned nops;
     int number;
     long ns;
-    uint64_t start_ns = now_ns();
     (void)argc;
     setvbuf(stdout, NULL, _IOLBF, 0);
     snprintf(map_path, sizeof(map_path), "/tmp/perf-%d.map", getpid());
@@ -116,10 +116,6 @@ int main(int argc, char **argv)
         nops = 0;
         if (sscanf(line, "code %lx %u", &at, &nops) >= 1) make_and_call(at, nops);
         if (sscanf(line, "lines %lx %d %s", &at, &number, name) == 3) list_lines(at, number, name);
-        if (sscanf(line, "wait %u", &times) == 1) {
-            uint64_t until_ns = start_ns + times * (now_ns() - start_ns) + 100000000;
-            while (now_ns() < until_ns) {}
-        }
         if (sscanf(line, "map %lx %s", &at, name) == 2) list_in_map(at, name);
         if (sscanf(line, "dump %ld %lx %s", &ns, &at, name) == 3) list_in_dump(ns, at, name);
         if (strcmp(line, "delete\n") == 0) unlink(map_path), unlink(dump_path);
@@ -142,12 +138,27 @@ def compiler(tmp_path_factory):
 class Recording:
     def __init__(self, dist, heapscope, report, folder, program, *options, dump_every="50ms"):
         self.heapscope, self.report, self.file = heapscope, report, folder / "jit.pftrace"
+        self.told = []
+        self.start = time.monotonic()
         command = [dist / "bin" / "heapscope", "run", "-q", "-i", "1", "--dump-every", dump_every, "-o", self.file, *options, "--", *program, folder]
         self.process = subprocess.Popen([str(c) for c in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout.readline() == "ready\n"
 
+    def lists(self):
+        """The lists of code that heapscope holds open."""
+        found = set()
+        for link in pathlib.Path(f"/proc/{self.process.pid}/fd").iterdir():
+            with contextlib.suppress(FileNotFoundError):
+                found.update(re.findall(r"/(?:perf|jit)-\d+\.(?:map|dump)(?= \(deleted\)$|$)", os.readlink(link)))
+        return found
+
     def tell(self, *lines):
+        """Before lists are deleted, it waits until heapscope holds them, as it looks for them only now and then."""
         for line in lines:
+            if line == "delete":
+                kinds = {"/perf" if given.startswith("map") else "/jit" for given in self.told if given.startswith(("map", "dump"))}
+                wait_until(lambda: kinds == {name.partition("-")[0] for name in self.lists()}, "heapscope does not hold the lists")
+            self.told.append(line)
             self.process.stdin.write(line + "\n")
             self.process.stdin.flush()
             assert self.process.stdout.readline() == "done\n"
@@ -215,7 +226,9 @@ def test_jitdump(record, compiler):
 def test_code_of_the_time_of_its_blocks(record, compiler):
     """Two functions in one place, and no dump in between: each has the name of the time at which its blocks were made."""
     recording = record(compiler, dump_every="1h")
-    recording.tell(f"dump 0 {A} first", f"code {A}", "wait 5", f"dump 0 {A} second", f"code {A} 8", "delete")
+    recording.tell(f"dump 0 {A} first", f"code {A}")
+    let_time_pass(4 * (time.monotonic() - recording.start) + 0.2, "times of blocks are known to a sixteenth of the recording")
+    recording.tell(f"dump 0 {A} second", f"code {A} 8", "delete")
     names = recording.end()
     assert "first" in names and "second" in names
 
@@ -236,11 +249,14 @@ def test_lines_of_a_dump(record, compiler):
 def test_two_processes_with_other_code_at_one_address(record, compiler, tmp_path):
     """Each has the name of its own code."""
     script = f'''
-    ( printf 'map {A} {"one"}\\ncode {A}\\n'; sleep 0.3 ) | "$0" "$1" >/dev/null
-    ( printf 'map {A} {"two"}\\ncode {A}\\n'; sleep 0.3 ) | "$0" "$1" >/dev/null
-    echo ready; read line'''
+    exec 3<&0; echo ready
+    ( printf 'map {A} {"one"}\\ncode {A}\\n'; read line <&3 ) | "$0" "$1" >/dev/null
+    ( printf 'map {A} {"two"}\\ncode {A}\\n'; read line <&3 ) | "$0" "$1" >/dev/null'''
     recording = record("sh", "-c", script, compiler)
-    recording.process.stdin.write("\n")
+    for count in (1, 2):
+        wait_until(lambda count=count: len(recording.lists()) == count, "heapscope does not hold the list")
+        recording.process.stdin.write("\n")
+        recording.process.stdin.flush()
     names = recording.end()
     assert "one" in names and "two" in names
 

@@ -10,9 +10,9 @@
  *      is (a signal handler interrupted our own code), the sample is lost as HS_LOSS_REENTRANT.
  *   3. Is recording on? It may have ended. If the process is a forked child without a region of its
  *      own, hs_lifecycle_follow_fork makes one now.
- *   4. Clock. Every 16th sample of a thread reads the clock. The others take the thread's last
- *      reading or the time that the collector left in the control page, whichever is later. From
- *      time to time, the thread's name is read as well.
+ *   4. Clock. Every 16th sample of a thread reads the clock, and so does each that walks its stack
+ *      (step 6). The others take the thread's last reading or the time that the collector left in
+ *      the control page, whichever is later. From time to time, the thread's name is read as well.
  *   5. Prefetch. The cache lines of the free filter and of the index (live.h) that step 8 will
  *      change are prefetched; they arrive while step 6 finds the stack.
  *   6. Stack. call_stack.h gives its id: by replay if the stack was walked before, otherwise it is
@@ -98,11 +98,7 @@ static HS_COLD uint64_t look_at_flags(uint32_t flags)
 
 __attribute__((noinline)) uint64_t hs_record_look_at_clock(struct hs_thread *thread)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    int64_t ms =
-        now.tv_sec * 1000 + (int64_t)((uint32_t)now.tv_nsec / 1000000) - hs_region.start_ms;
-    thread->clock_ms = ms > 0 ? (uint32_t)ms : 0;
+    thread->clock_ms = hs_region_now_ms();
     hs_python_heap_follow();
     uint32_t flags = hs_load_relaxed(&hs_control_page.control.flags);
     return hs_likely(!(flags & (HS_CONTROL_TIMED | HS_CONTROL_BOUND))) ? 0 : look_at_flags(flags);
@@ -148,11 +144,12 @@ record(struct hs_thread *thread, uint8_t heap_id, const void *ptr, size_t size_b
     }
     bool is_timed = is_special && hs_lifetimes_begin(thread);
     struct hs_live_slot slot = hs_live_prefetch(thread, (uintptr_t)ptr);
+    uint32_t stack_id = stack_in(thread, heap_id, regs, is_special); /* may read the clock */
     struct hs_live_block block = {
         .addr = (uintptr_t)ptr,
         .size_bytes = size_bytes,
         .weight_bytes = sample->hits ? sample->hits * sample->interval_bytes : size_bytes,
-        .stack_id = stack_in(thread, heap_id, regs, is_special),
+        .stack_id = stack_id,
         .birth_ms = hs_record_now_ms(thread),
         .hits = sample->hits,
         .interval_idx = sample->interval_idx,

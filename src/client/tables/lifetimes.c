@@ -3,8 +3,6 @@
  */
 #include "client/tables/lifetimes.h"
 
-#include <time.h>
-
 #include "client/host/pages.h"
 #include "client/tables/locate.h"
 #include "client/tables/region.h"
@@ -50,18 +48,6 @@ static uint32_t *number_of(const struct hs_record_v1 *record)
     return id < NUMBERS ? &all[id] : NULL;
 }
 
-/* --- the clock -------------------------------------------------------------------------------- */
-
-/* At least 1: a birth time of 0 is that of a block whose birth is unknown. */
-static uint32_t read_clock_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    int64_t ms =
-        now.tv_sec * 1000 + (int64_t)((uint32_t)now.tv_nsec / 1000000) - hs_region.start_ms;
-    return ms > 0 ? (uint32_t)ms : 1;
-}
-
 /* --- births ----------------------------------------------------------------------------------- */
 
 bool hs_lifetimes_begin(struct hs_thread *thread)
@@ -69,7 +55,7 @@ bool hs_lifetimes_begin(struct hs_thread *thread)
     if (!hs_life_state_is_timed()) {
         return false;
     }
-    thread->clock_ms = read_clock_ms();
+    thread->clock_ms = hs_region_now_ms();
     return true;
 }
 
@@ -126,7 +112,7 @@ static unsigned temporary_class(const struct hs_thread *thread, const struct hs_
 void hs_lifetimes_measure(const struct hs_thread *thread, const struct hs_record_v1 *record,
                           struct hs_live_block *block)
 {
-    uint32_t now_ms = read_clock_ms();
+    uint32_t now_ms = hs_region_now_ms();
     uint32_t told_ms = hs_load_relaxed(&hs_control_page.control.collector_ms);
     now_ms = now_ms > told_ms ? now_ms : told_ms; /* as hs_record_now_ms() */
     uint32_t *number = record ? number_of(record) : NULL;

@@ -188,6 +188,15 @@ static void note_start(void)
     hs_region.start_ms = (int64_t)(hs_region.header->start_mono_ns / 1000000);
 }
 
+uint32_t hs_region_now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    int64_t ms =
+        now.tv_sec * 1000 + (int64_t)((uint32_t)now.tv_nsec / 1000000) - hs_region.start_ms;
+    return ms > 0 ? (uint32_t)ms : 1;
+}
+
 int hs_region_create(int *ret_fd)
 {
     uint64_t file_bytes = lay_out_within_limit(hs_region.layout);

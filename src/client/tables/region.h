@@ -78,6 +78,10 @@ int hs_region_create_file(int *ret_fd);
  * it like any change of a setting. 0 or -errno; *ret_fd as for hs_region_create. */
 int hs_region_renew(int *ret_fd);
 
+/* Reads the clock: milliseconds since recording began, as the kernel's last tick has them. At least
+ * 1: a birth time of 0 is that of a block whose birth is unknown. */
+uint32_t hs_region_now_ms(void);
+
 /* Writes what the process is and that it begins to record now. */
 void hs_region_describe_process(struct hs_region_header_v2 *header);
 

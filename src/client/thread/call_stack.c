@@ -227,6 +227,9 @@ static HS_COLD uint32_t walk_stack(struct hs_thread *thread, const struct hs_reg
 {
     struct hs_walk *walk = &thread->walk;
     hs_unwind_prefetch(&unwinder, regs->sp, window, walk);
+    /* Code made at run time may be where other code was a moment ago. The first block that it
+     * allocates tells from when on it was there, and its name is that of this time. */
+    thread->clock_ms = hs_region_now_ms();
     hs_js_frames_begin_walk(thread);
     hs_unwind_walk(&unwinder, regs, false, window, walk);
     if (hs_unlikely(hs_load_relaxed(&own_frame_id) != HS_ID_NONE)) {
