@@ -24,12 +24,12 @@ from truth import behind, measure
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DIST = pathlib.Path(os.environ.get("HEAPSCOPE_DIST", ROOT / "build" / "dist"))
 TARGETS = ROOT / "test" / "target"
-# The files that take longest, in this order. Workers start them first: a worker that started one last would keep
-# all others waiting at the end.
-LONG_FILES = ["inject", "session_features", "symbols_cache", "snapshot_of_run", "attach_inline", "daemon",
-              "daemon_kills", "attach_services", "daemon_snapshots", "truth_signals", "run_inline", "end_signals",
-              "daemon_servers", "symbols_addr2line", "inject_killed", "attach_libraries", "daemon_killed", "sources",
-              "attach", "run_snapshots", "trace_protoc"]
+# The files that take longest, those of browsers apart from each other. Workers start them first: a worker that started one
+# last would keep all others waiting at the end.
+LONG_FILES = ["page", "symbols_cache", "python_programs", "inject", "python_objects", "session_features", "ui_live",
+              "python_sampled", "page_diff", "pprof_labels", "lifetimes", "types", "python_frames", "page_flame",
+              "daemon_snapshots", "api_library", "snapshot_of_run", "frame_types", "peak", "trace_protoc", "symbols_addr2line",
+              "truth_statistics", "js_frames", "run_inline", "torture", "ledger_names"]
 
 
 def pytest_addoption(parser):
