@@ -5,7 +5,7 @@ import os
 import subprocess
 
 from conftest import clean_env
-from waiting import let_time_pass, wait_until
+from waiting import let_time_pass, wait_for_snapshot, wait_until
 
 
 class Running:
@@ -40,7 +40,7 @@ def types_of(heapscope, file, *options):
 def snapshot(heapscope, pid, file, *options):
     """Types that were read a moment ago are not read again: ten times what that took."""
     let_time_pass(0.5, "types are read again")
-    wait_until(lambda: heapscope("snapshot", "-p", pid, "-o", file, *options).returncode == 0)
+    wait_for_snapshot(heapscope, pid, file, *options)
     return file
 
 

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from conftest import clean_env
 from test_pinned_pages import pid_of
-from waiting import wait_until
+from waiting import wait_for_snapshot
 
 FREE = ("malloc_binned", "malloc_fast", "malloc_top")
 
@@ -25,7 +25,7 @@ def look(dist, heapscope, report, target, folder, pattern, interval, **env):
     with subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=clean_env(**env)) as process:
         said = process.stdout.readline().split(" ", 3)
         pid = pid_of(process, program)
-        wait_until(lambda: heapscope("snapshot", "-p", pid, "-o", file).returncode == 0)
+        wait_for_snapshot(heapscope, pid, file)
         process.stdin.write("trim\n")
         process.stdin.flush()
         returned = int(said[0]) - int(process.stdout.readline())

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 from conftest import clean_env
-from waiting import wait_until
+from waiting import wait_for_snapshot
 
 MIB = 1 << 20
 FREE = ("malloc_binned", "malloc_fast", "malloc_cached", "malloc_top")
@@ -111,7 +111,7 @@ def test_stopped_program(heapscope, report, known, dist, tmp_path):
     with running(*known) as process:
         recording = subprocess.Popen([dist / "bin" / "heapscope", "attach", str(process.pid), "-q", "-o",
                                       tmp_path / "x.pftrace"], env=clean_env())
-        wait_until(lambda: heapscope("snapshot", "-p", process.pid, "-o", tmp_path / "first.pftrace").returncode == 0)
+        wait_for_snapshot(heapscope, process.pid, tmp_path / "first.pftrace")
         process.send_signal(signal.SIGSTOP)
         done = heapscope("snapshot", "-p", process.pid, "-o", tmp_path / "stopped.pftrace")
         process.send_signal(signal.SIGCONT)
@@ -217,7 +217,7 @@ def test_difference(heapscope, dist, tmp_path):
     with running("/usr/bin/python3", "-c", GROWS) as process:
         recording = subprocess.Popen([dist / "bin" / "heapscope", "attach", str(process.pid), "-q", "-o",
                                       tmp_path / "x.pftrace"], env=clean_env())
-        wait_until(lambda: heapscope("snapshot", "-p", process.pid, "-o", first).returncode == 0)
+        wait_for_snapshot(heapscope, process.pid, first)
         process.stdin.write("\n")
         process.stdin.flush()
         assert process.stdout.readline() == "freed\n"

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from conftest import clean_env
 from test_pinned_pages import pid_of
-from waiting import wait_until
+from waiting import wait_for_snapshot
 
 MIB = 1 << 20
 FREE = ("malloc_binned", "malloc_fast", "malloc_cached", "malloc_top")
@@ -27,7 +27,7 @@ def recorded(dist, target, folder, *args, interval=4096):
 
 
 def snapshot(heapscope, pid, file):
-    wait_until(lambda: heapscope("snapshot", "-p", pid, "-o", file).returncode == 0)
+    wait_for_snapshot(heapscope, pid, file)
     return file
 
 

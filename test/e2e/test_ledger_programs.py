@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 from conftest import clean_env
-from waiting import wait_until
+from waiting import wait_for_snapshot, wait_until
 
 JAVA = """import java.util.*;
 public class Kept {
@@ -147,7 +147,7 @@ def snapshot_of_stopped(heapscope, report, pid, file):
 
 def check_recorded(heapscope, report, pid, file):
     """The same of a process that is being recorded, with a snapshot in the file."""
-    wait_until(lambda: heapscope("snapshot", "-p", pid, "-o", file.with_suffix(".first.pftrace")).returncode == 0)
+    wait_for_snapshot(heapscope, pid, file.with_suffix(".first.pftrace"))
     ledger = wait_until(lambda: snapshot_of_stopped(heapscope, report, pid, file), "the PSS is not the kernel's")
     assert sum(line["rss_bytes"] for line in ledger["lines"]) == ledger["rss_bytes"]
     pss = sum(line["pss_bytes"] for line in ledger["lines"])

@@ -4,7 +4,7 @@ import os
 
 import pytest
 from test_report_types import Running, types_of
-from waiting import wait_until
+from waiting import wait_for_snapshot
 
 OBJECTS = [100, 100]
 
@@ -17,7 +17,7 @@ def refused(heapscope, file):
 
 
 def snapshot(heapscope, pid, file, *options):
-    wait_until(lambda: heapscope("snapshot", "-p", pid, "-o", file, *options).returncode == 0)
+    wait_for_snapshot(heapscope, pid, file, *options)
     return file
 
 

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from conftest import clean_env
 from threads_at_work import at_work, number
-from waiting import wait_until
+from waiting import wait_for_snapshot
 
 THREADS = 3
 OLD, NEW = 100, 10
@@ -143,7 +143,7 @@ def test_many_threads(dist, heapscope, target, tmp_path):
     with subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=clean_env()) as it:
         assert it.stdout.readline() == "ready\n"
         children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(it.pid)], stdout=subprocess.PIPE, text=True).stdout
-        wait_until(lambda: heapscope("snapshot", "-p", children.split()[0], "-o", file).returncode == 0)
+        wait_for_snapshot(heapscope, children.split()[0], file)
         it.stdin.close()
         assert it.wait(60) == 0
     assert number(heapscope, file, SUMS) == 0

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 from conftest import clean_env
-from waiting import wait_until
+from waiting import wait_for_snapshot
 
 PATTERNS = ["comb", "two", "alike", "large", "arenas", "arenas of fast blocks", "grown", "crossed"]
 # The lists of the thread that frees keep up to 7 blocks of a size, and their pages.
@@ -48,7 +48,7 @@ def recorded(dist, heapscope, report, program, pattern, interval, tmp_path, **ex
     try:
         assert process.stdout.readline() == "ready\n"
         pid = pid_of(process, program)
-        wait_until(lambda: heapscope("snapshot", "-p", pid, "-o", tmp_path / "now.pftrace").returncode == 0)
+        wait_for_snapshot(heapscope, pid, tmp_path / "now.pftrace")
         yield Tried(process, pid), report(tmp_path / "now.pftrace")
     finally:
         process.stdin.close()
@@ -161,7 +161,7 @@ def test_attached(dist, heapscope, report, program, tmp_path):
         assert process.stdout.readline() == "ready\n"
         with subprocess.Popen(list(map(str, [dist / "bin" / "heapscope", "attach", process.pid, "-q", "-i", "1", "-o", tmp_path / "x.pftrace"])),
                               env=clean_env()) as recording:
-            wait_until(lambda: heapscope("snapshot", "-p", process.pid, "-o", file).returncode == 0)
+            wait_for_snapshot(heapscope, process.pid, file)
             recording.send_signal(signal.SIGINT)
             assert recording.wait(60) == 0
         process.stdin.close()

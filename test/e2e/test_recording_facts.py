@@ -44,18 +44,18 @@ int main(void)
 @pytest.fixture(scope="module")
 def file(dist, tmp_path_factory):
     folder = tmp_path_factory.mktemp("facts")
-    program = folder / "bursts"
+    program, path = folder / "bursts", folder / "bursts.pftrace"
     subprocess.run(["gcc", "-O1", "-x", "c", "-", "-o", program], input=BURSTS, text=True, check=True)
     command = [f"{dist}/bin/heapscope", "run", "-q", "-i", "1", "--dump-every", "500ms", "--max-overhead", "90%",
-               "-o", folder / "bursts.pftrace", "--", program]
+               "-o", path, "--", program]
     # On a busy machine a burst may rest, and then its losses have two spans: such a recording is made again.
     for _ in range(5):
         done = subprocess.run(command, env=clean_env(), capture_output=True, text=True, check=False, timeout=60)
         assert done.returncode == 0, done.stderr
-        text = subprocess.run([f"{dist}/bin/heapscope", "report", "--json", command[-3]], capture_output=True, text=True, check=True).stdout
+        text = subprocess.run([f"{dist}/bin/heapscope", "report", "--json", path], capture_output=True, text=True, check=True).stdout
         if all(len(loss["times"]) == 2 for loss in losses_in(json.loads(text))):
             break
-    return folder / "bursts.pftrace"
+    return path
 
 
 def done(result):

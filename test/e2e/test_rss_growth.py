@@ -9,7 +9,7 @@ import subprocess
 import pytest
 from conftest import clean_env
 from test_ledger import running
-from waiting import let_time_pass, wait_until
+from waiting import let_time_pass, wait_for_snapshot
 
 MIB = 1 << 20
 CAUSES = ("held", "scattered", "retained", "mapped", "anonymous", "shared", "stacks", "files", "arenas")
@@ -44,7 +44,7 @@ def grow(dist, heapscope, target, folder, words, **env):
         recording = subprocess.Popen([dist / "bin" / "heapscope", "attach", str(process.pid), "-q", "-o",
                                       folder / "x.pftrace"], env=clean_env())
         try:
-            wait_until(lambda: heapscope("snapshot", "-p", process.pid, "-o", folder / "0.pftrace").returncode == 0)
+            wait_for_snapshot(heapscope, process.pid, folder / "0.pftrace")
             growing = Growing(heapscope, process, folder)
             before = growing.snapshot()
             pairs = {}

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from conftest import clean_env
 from unwind_modules import PLACES, SOURCE, Module, call, has_tables, make_program, stacks_of, table_inode, through_second
-from waiting import PATIENCE_S, child_pids, wait_until
+from waiting import PATIENCE_S, child_pids, wait_for_snapshot, wait_until
 
 TABLES = [place for place in PLACES if place not in ("eh_frame", "frame_pointer", "nothing")]
 WORK_BYTES = sum(1000 + (i & 7) for i in range(1000))
@@ -33,7 +33,7 @@ class Recorded:
 
     def wait_for_reading(self, heapscope):
         """A snapshot reads the files of the modules that are there."""
-        wait_until(lambda: heapscope("snapshot", "-p", self.pid, "-o", self.file.with_suffix(".first.pftrace")).returncode == 0)
+        wait_for_snapshot(heapscope, self.pid, self.file.with_suffix(".first.pftrace"))
 
     def end(self):
         self.say("end")

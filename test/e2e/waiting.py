@@ -123,6 +123,11 @@ def wait_for_samples(heapscope, session, count, pids=(), **more):
     wait_until(have_all, f"{session} has no {count} samples of each process")
 
 
+def wait_for_snapshot(heapscope, pid, file, *options):
+    """Takes a snapshot of a process, as soon as it is recorded."""
+    wait_until(lambda: heapscope("snapshot", "-p", pid, "-o", file, *options).returncode == 0)
+
+
 def wait_for_dumps(heapscope, session, count, **more):
     """Waits until the session has written this many dumps."""
     wait_until(lambda: any(s["session"] == session and s["dump_count"] >= count
