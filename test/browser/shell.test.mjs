@@ -115,28 +115,26 @@ test("printed, the page is light and has no buttons", async () => {
   await close();
 });
 
-/* Each document of the page is cut, emptied or replaced, one after the other. */
+/* Each document that the first view reads is cut, emptied or replaced; then all others together. */
 test("a page with damaged data says so and runs on", async () => {
   const html = readFileSync(process.env.HEAPSCOPE_PAGE, "utf8");
   const ids = [...html.matchAll(/id="heapscope-([a-z0-9-]+)"/g)].map((match) => match[1]);
   const read = ["profile", "report-0", "rows-2"]; // by the first view
-  assert.deepEqual(
-    read.filter((id) => !ids.includes(id)),
-    [],
-  );
+  const others = ids.filter((id) => !read.includes(id));
+  assert.ok(read.every((id) => ids.includes(id)) && others.length > 0);
   const file = `${process.env.HEAPSCOPE_PAGE}.damaged.html`;
-  for (const id of ids) {
-    for (const damage of ["", "no base64 !", "H4sIAAAAAAAA", "bnVsbA=="]) {
-      const element = new RegExp(`(id="heapscope-${id}">)[^<]*`);
+  for (const damage of ["", "no base64 !", "H4sIAAAAAAAA", "bnVsbA=="]) {
+    for (const damaged of [...read.map((id) => [id]), others]) {
+      const element = new RegExp(`(id="heapscope-(?:${damaged.join("|")})">)[^<]*`, "g");
       writeFileSync(
         file,
         html.replace(element, (_, start) => start + damage),
       );
       const { page, close, problems } = await opened("", file);
       const failure = await page.$(".shell-failure");
-      if (read.includes(id)) assert.match(await failure.textContent(), /cannot|missing|failed/);
-      else assert.equal(failure, null, `${id} is not needed here`);
-      assert.deepEqual(problems, [], id);
+      if (damaged === others) assert.equal(failure, null, `${damaged} are not needed here`);
+      else assert.match(await failure.textContent(), /cannot|missing|failed/);
+      assert.deepEqual(problems, [], damaged.join());
       await close();
     }
   }

@@ -6,8 +6,10 @@ tree. Programs come from test/target/: they are compiled once and kept in build/
 their source or flags change.
 """
 
+import collections
 import contextlib
 import fcntl
+import functools
 import hashlib
 import json
 import os
@@ -26,19 +28,25 @@ DIST = pathlib.Path(os.environ.get("HEAPSCOPE_DIST", ROOT / "build" / "dist"))
 TARGETS = ROOT / "test" / "target"
 # The files that take longest, those of browsers apart from each other. Workers start them first: a worker that started one
 # last would keep all others waiting at the end.
-LONG_FILES = ["page", "symbols_cache", "python_programs", "inject", "python_objects", "session_features", "ui_live",
-              "python_sampled", "page_diff", "pprof_labels", "lifetimes", "types", "python_frames", "page_flame",
-              "daemon_snapshots", "api_library", "snapshot_of_run", "frame_types", "peak", "trace_protoc", "symbols_addr2line",
-              "truth_statistics", "js_frames", "run_inline", "torture", "ledger_names"]
+LONG_FILES = ["ui_live", "session_features", "page", "inject", "page_flame", "python_frames", "names_at_end", "types",
+              "pprof_labels", "bind", "symbols_addr2line", "snapshot_of_run", "ui", "python_objects", "daemon",
+              "instructions", "symbols_cache", "page_diff", "python_programs", "python_sampled", "lifetimes", "sources",
+              "daemon_killed", "watch", "top", "frame_types", "daemon_snapshots", "api_library", "truth_exact",
+              "rss_growth", "fork", "run_inline", "symbolize_trace", "trace_protoc", "truth_statistics", "peak",
+              "torture"]
 
 
 def pytest_addoption(parser):
     parser.addoption("--alone", choices=["with", "without", "only"], default="with",
                      help="run tests that must run alone: with all others, not at all, or nothing else")
+    parser.addoption("--cases", choices=["all", "few"], default="all",
+                     help="run all cases of costly tests, or only as many as their marks say")
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: more than a few seconds; only with ./dev test --full")
+    config.addinivalue_line("markers", "costly(cases=0): all cases take more than 0.8 seconds of CPU time together; "
+                                       "without --full, ./dev test runs only the first `cases` of them")
     config.addinivalue_line("markers", "alone(reason): no other test may run at the same time")
     # A shell that starts the tests in the background makes them, and all that they start, ignore
     # these signals. A worker may call this in another thread, which cannot change them: apart.py has.
@@ -54,7 +62,23 @@ def is_alone(item):
     return any(item.get_closest_marker(name) for name in ("alone", "slow"))
 
 
+def beyond_few(items):
+    """The cases of costly tests that ./dev test leaves to ./dev test --full."""
+    seen = collections.Counter()
+    for item in items:
+        mark = item.get_closest_marker("costly")
+        if mark:
+            case = seen[item.path, item.originalname]
+            seen[item.path, item.originalname] += 1
+            if case >= mark.kwargs.get("cases", 0):
+                yield item
+
+
 def pytest_collection_modifyitems(config, items):
+    if config.getoption("cases") == "few":
+        left_out = set(beyond_few(items))
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
     which = config.getoption("alone")
     if which != "with":
         left_out = [item for item in items if is_alone(item) != (which == "only")]
@@ -81,12 +105,23 @@ def let_others_in(folder):
             each.chmod(each.stat().st_mode | 0o055)
 
 
+@functools.cache
+def names_folder():
+    """The cache of unpacked debug information that the tests share, as the runs of a user do; one for each build, so
+    that no test sees what another build found."""
+    programs = (DIST / "bin" / "heapscope", DIST / "bin" / "heapscoped")
+    key = hashlib.sha256(b"".join(p.read_bytes() for p in programs if p.exists())).hexdigest()[:12]
+    folder = ROOT / "build" / "target" / f"names-{key}"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
 def clean_env(**extra):
     """The environment without variables that influence heapscope or a program's allocator, plus
     `keep`."""
     dropped = ("HEAPSCOPE_", "LD_PRELOAD", "MALLOC_", "GLIBC_TUNABLES", "COLUMNS")
     env = {k: v for k, v in os.environ.items() if not k.startswith(dropped)}
-    env["HEAPSCOPE_CACHE"] = env["HEAPSCOPE_STATE"] = "off"
+    env["HEAPSCOPE_CACHE"], env["HEAPSCOPE_STATE"] = str(names_folder()), "off"
     env.update({k: str(v) for k, v in extra.items()})
     return env
 

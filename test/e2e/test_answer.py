@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 
+import pytest
 from conftest import clean_env
 
 PROGRAM = r"""
@@ -72,6 +73,7 @@ def test_a_wrapper_without_a_name(dist, tmp_path):
     assert re.search(r"^ +p\+0x[0-9a-f]+.*\n +> ", text, re.M), text  # it is still listed
 
 
+@pytest.mark.costly
 def test_little_of_it_is_in_blocks(dist, tmp_path):
     """The first sentence says that allocated blocks do not answer the question."""
     said, _ = answer(dist, tmp_path, "/usr/bin/python3", "-c",
@@ -81,6 +83,7 @@ def test_little_of_it_is_in_blocks(dist, tmp_path):
     assert not said.startswith("Only"), said
 
 
+@pytest.mark.costly
 def test_little_of_several_processes_is_in_blocks(dist, tmp_path):
     """A script around the program does not suppress this sentence. Small processes, which are
     mostly code, do not count."""

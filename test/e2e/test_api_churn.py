@@ -70,6 +70,7 @@ def test_stats(run, program, interval, is_exact):
     assert stats[:3] == ["1000", "0", "1000"]
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("interval", [512, 4096])
 def test_samples_estimate_each_heap(run, heaps, program, interval):
     """The sums of six runs, whose errors are below five standard errors."""

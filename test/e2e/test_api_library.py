@@ -178,6 +178,7 @@ def linkers():
     return [name for name, file in found.items() if shutil.which(file)]
 
 
+@pytest.mark.costly(cases=2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("compiler", ["gcc", "clang-14"])
 def test_weak_form(kind, compiler, flags, dist, client, tmp_path):
@@ -200,6 +201,7 @@ def test_weak_form(kind, compiler, flags, dist, client, tmp_path):
 
 # --- C++ ---
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("options", [["-fno-rtti"], ["-fno-exceptions"], ["-fno-rtti", "-fno-exceptions", "-DHEAPSCOPE_WEAK"]])
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
 def test_header_without_parts_of_the_language(compiler, options, flags, tmp_path):
@@ -227,6 +229,7 @@ def test_header_without_parts_of_the_language(compiler, options, flags, tmp_path
     subprocess.run([tmp_path / "plain"], check=True, env=clean_env())
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
 def test_resources(compiler, flags, dist, client, tmp_path):
     if not shutil.which(compiler):
@@ -253,6 +256,7 @@ def test_resources(compiler, flags, dist, client, tmp_path):
 
 # --- any language ---
 
+@pytest.mark.costly
 def test_header_alone(flags, tmp_path):
     """Each header compiles by itself, in the oldest language that it is for, without a warning."""
     for compiler, standard, headers in (
@@ -271,6 +275,7 @@ def test_header_alone(flags, tmp_path):
 
 # --- the worked example ---
 
+@pytest.mark.costly
 def test_example(dist, client, tmp_path):
     """The installed example builds by its makefile, and reports what its comments say."""
     folder = tmp_path / "heaps"

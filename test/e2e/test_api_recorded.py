@@ -41,6 +41,7 @@ def test_example_of_heapprofd(run, heaps, dist, flags, tmp_path):
     assert found["libc.malloc"][2] >= 1234  # it takes its memory from malloc
 
 
+@pytest.mark.costly
 def test_worked_example(run, heaps, dist, tmp_path):
     folder = tmp_path / "heaps"
     shutil.copytree(dist / "share" / "examples" / "heapscope", folder)

@@ -331,6 +331,7 @@ def test_refused_in_words(heapscope, tmp_path):
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.costly
 def test_interrupted_while_it_attaches(target, dist, tmp_path):
     """The first process is never at a safe point in its life of five seconds; the others are left
     alone then."""

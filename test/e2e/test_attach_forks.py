@@ -98,6 +98,7 @@ def test_a_single_thread_needs_no_page(tool, target, slow_to_load):
         assert shared_code(program.pid) == []
 
 
+@pytest.mark.costly
 def test_children_during_the_first_attach(heapscope, attach, forkers):
     """Without that, a child dies in one of six processes. A child whose fork waited runs no handler of the client's:
     what it allocates is not its parent's."""

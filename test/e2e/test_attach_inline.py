@@ -31,6 +31,7 @@ def resident(target, tmp_path):
         one.stop()
 
 
+@pytest.mark.costly(cases=1)
 @POSITIONS
 @pytest.mark.parametrize("allocator", ALL)
 def test_exact_from_now_on(resident, attach, report, allocator, position):
@@ -67,6 +68,7 @@ def test_exact_from_now_on(resident, attach, report, allocator, position):
     program.tell("work")
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("count", [20, pytest.param(200, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("allocator", ALL)
 def test_many_times_under_load(resident, attach, allocator, count):
@@ -148,6 +150,7 @@ def test_children_go_on_and_can_be_let_go(resident, attach):
     assert code_of(program) == code
 
 
+@pytest.mark.costly
 def test_under_a_storm_of_signals(target, tmp_path, attach):
     """Signal handlers run in the middle of the allocator's first instructions, in four threads, on
     two kinds of stacks."""
@@ -163,6 +166,7 @@ def test_under_a_storm_of_signals(target, tmp_path, attach):
         program.stop()
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("allocator", ALL)
 def test_the_first_thread_waits_for_the_others(heapscope, target, report, tmp_path, allocator):
     """None of the four threads that are always inside the allocator can be borrowed. The one in

@@ -78,6 +78,7 @@ def attach_often(heapscope, program, words, files, count, folder, **extra):
     return said, took
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(("kind", "words", "count"), VARIANTS, ids=[v[0] for v in VARIANTS])
 def test_libraries_come_and_go_while_attaching(heapscope, target, libraries, tmp_path, kind, words, count):
     program = target("libraries", "-pthread", "-ldl")
@@ -85,6 +86,7 @@ def test_libraries_come_and_go_while_attaching(heapscope, target, libraries, tmp
     assert said.startswith("fine opens=")
 
 
+@pytest.mark.costly
 def test_libraries_come_and_go_where_the_recorder_is_preloaded(heapscope, target, libraries, dist, tmp_path):
     """The client must not use libraries that may just be unloaded: it does not hold the loader's
     lock there."""
@@ -106,6 +108,7 @@ def test_libraries_come_and_go_for_long(heapscope, target, libraries, tmp_path, 
     print(f"{kind} {modes} {also}: median {sorted(took)[25]:.2f} s, most {max(took):.2f} s; {said}")
 
 
+@pytest.mark.costly
 def test_children_of_the_attached_open_libraries(heapscope, target, libraries, tmp_path):
     """A lock of the loader that is held while a child is forked stays locked in the child: its
     dlopen() would hang. The first attach is the subject of test_attach_forks.py."""

@@ -99,6 +99,7 @@ def compare(report, session, program, before):
     return sites
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("kind", KNOWN)
 def test_exact_from_now_on(private, attach, report, kind):
     program = private(kind)
@@ -202,6 +203,7 @@ def test_without_debug_information(private, attach, report):
     compare(report, session, program, {})
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("count", [20, pytest.param(200, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", ["je_", "toy"])
 def test_many_times_under_load(private, attach, kind, count):

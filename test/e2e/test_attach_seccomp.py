@@ -80,6 +80,7 @@ ALLOWED = {
 }
 
 
+@pytest.mark.costly(cases=4)
 @pytest.mark.parametrize("name", ALLOWED)
 def test_allowed(filtered, attach, report, heapscope, name):
     """Figures are exact, all optional features work, and the program continues."""
@@ -252,6 +253,7 @@ def test_not_root(target, dist, tmp_path):
             program.kill()
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("rounds", [20, pytest.param(200, marks=pytest.mark.slow)])
 def test_rounds_in_a_container(filtered, attach, rounds):
     """With four threads that are always in malloc; each is stopped to read its filters too."""

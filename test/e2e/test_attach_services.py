@@ -104,6 +104,7 @@ def attacher(heapscope, report, folder):
     return Attacher(heapscope, report, folder)
 
 
+@pytest.mark.costly
 def test_redis(attacher, folder, rounds):
     need("redis-server", "redis-benchmark", "redis-cli")
     path = folder / "redis.sock"
@@ -119,6 +120,7 @@ def test_redis(attacher, folder, rounds):
     assert {"setCommand", "main"} <= attacher.functions or len(attacher.functions) > 30
 
 
+@pytest.mark.costly
 def test_nginx(attacher, folder, rounds):
     need("nginx", "wrk")
     (folder / "index.html").write_text("hello\n" * 1000)
@@ -151,6 +153,7 @@ server {{ listen 127.0.0.1:{port}; root {folder}; }} }}
     assert "ngx_worker_process_cycle" in attacher.functions or len(attacher.functions) > 5
 
 
+@pytest.mark.costly
 def test_postgres(attacher, folder, rounds):
     need("pgbench")
     server = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin/postgres"))
@@ -228,6 +231,7 @@ http.createServer((request, response) => {
     assert any("deflate" in f or "node::" in f for f in attacher.functions)
 
 
+@pytest.mark.costly
 def test_java(attacher, folder, rounds):
     need("javac", "java")
     (folder / "Busy.java").write_text("""
@@ -250,6 +254,7 @@ public class Busy {
     assert any("deflate" in f.lower() for f in attacher.functions)
 
 
+@pytest.mark.costly
 def test_python_threads(attacher, folder, rounds):
     script = folder / "busy.py"
     script.write_text("""
@@ -270,6 +275,7 @@ while True:
     assert any("json" in f.lower() or "PyUnicode" in f or "scan" in f for f in attacher.functions)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("interval", [1, 4096])
 def test_always_inside_malloc(attacher, target, rounds, interval):
     """Four threads do nothing but allocate: a safe point is found all the same."""

@@ -49,6 +49,7 @@ def wait_for(daemon, program):
 # --- from the first allocation ---
 
 
+@pytest.mark.costly(cases=4)
 @pytest.mark.parametrize("order", ORDERS)
 def test_exact_from_the_first_allocation(make_daemon, link, start_bound, snapshot, order):
     daemon = make_daemon()
@@ -119,6 +120,7 @@ def test_daemon_comes_later(make_daemon, link, start_bound, snapshot, way):
 ENDS = {"SIGTERM": ([], signal.SIGTERM), "SIGKILL": (["--keep", "0s"], signal.SIGKILL)}
 
 
+@pytest.mark.costly(cases=2)
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("way", ["poll", "keep 64", "stats"])
 def test_daemon_follows_another(make_daemon, link, start_bound, snapshot, end, way):

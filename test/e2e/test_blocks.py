@@ -82,6 +82,7 @@ def child_of(pid):
         return children.read().split()[0]
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("interval", [1, 4096])
 def test_sums(heapscope, run, report, interval):
     """At each snapshot, taken while threads work, what the blocks stand for adds up to the stacks'."""

@@ -47,6 +47,7 @@ def test_a_process_that_is_attached_to(heapscope, attach, target):
     assert number(heapscope, attached.file, SUMS) == 0
 
 
+@pytest.mark.costly
 @pytest.mark.skipif(not subprocess.run(["which", "redis-server"], capture_output=True, check=False).stdout, reason="no redis-server")
 def test_redis(heapscope, dist, tmp_path):
     """Equal values of a database are found as duplicates."""

@@ -23,6 +23,7 @@ def by(parts, key):
     return {part[key]: part["amount"]["bytes"] for part in parts}
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("options", [("--focus", "parse_author_style_sheet"), ("--stack-mode", "pseudo", "--focus", "^ParseAuthorStyleSheet$")])
 def test_function_then_type(report, recorded, options):
     data = report(recorded, *options, "--by", "type,stack")

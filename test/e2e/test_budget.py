@@ -84,6 +84,7 @@ class Watched:
 # --- memory ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("interval, limit", [(1, "16M"), (4096, "1M"), (512, "4M")])
 def test_a_growing_heap_stays_below(dist, program, report, tmp_path, interval, limit):
     watched = Watched(dist, tmp_path, [program, "grow", 3000000], "-i", interval, "--max-memory", limit)
@@ -110,6 +111,7 @@ def test_without_a_budget_nothing_changes(run, program):
     assert found["processes"][0]["asked_interval_bytes"] == 1 and not found["is_sampled"]
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("interval", [1, 4096])
 def test_figures_stay_right(run, program, tmp_path, interval):
     """The interval rises in the middle: exact figures before, and samples of several intervals
@@ -190,6 +192,7 @@ def test_every_change_is_told(heapscope, run, program, tmp_path):
     assert get(heaps[-1], "sampling_interval_bytes") == changes[-1]["to_bytes"]
 
 
+@pytest.mark.costly
 def test_an_earlier_snapshot_knows_no_later_change(report, run, program):
     done = run([program, "grow", 4000000], "-i", 1, "--max-memory", "8M", "--dump-every", "50ms")
     last = changes_of(done.report())
@@ -209,6 +212,7 @@ def slower_by(stdout):
     return statistics.median(shares[len(shares) // 2:])
 
 
+@pytest.mark.costly
 def test_overhead_raises_the_interval(run, program):
     """Without a budget, the program would lose a tenth of its speed in malloc's turn."""
     done = run([program, "busy", 1, 60], "--max-overhead", "0.5%")
@@ -219,6 +223,7 @@ def test_overhead_raises_the_interval(run, program):
     assert changes[-1]["to_bytes"] >= 4 * 4096
 
 
+@pytest.mark.costly
 def test_a_quiet_program_keeps_its_interval(run, program):
     done = run([program, "busy", 1, 5000], "--max-overhead", "5%")
     assert not changes_of(done.report())
@@ -261,6 +266,7 @@ def test_snapshots_become_rarer(dist, program, report, tmp_path):
     assert found["live"]["bytes"] > 100 * MIB
 
 
+@pytest.mark.costly
 def test_a_budget_that_is_not_used_up_changes_nothing(run, program):
     done = run([program, "busy", 1, 60], "--dump-every", "100ms", "--max-cpu-secs", 5)
     assert not changes_of(done.report()) and done.report()["processes"][0]["snapshot_count"] > 7

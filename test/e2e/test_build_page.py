@@ -50,6 +50,7 @@ def test_without_a_registry_the_build_fails_if_the_page_is_wanted(clone, no_regi
     assert not (clone / "page.html").exists()
 
 
+@pytest.mark.costly
 def test_the_page_at_a_path_with_a_blank(clone, root):
     packages = root / "build" / "web" / "node_modules"
     if not packages.exists():

@@ -121,6 +121,7 @@ BIG = ["/usr/bin/node", LIB + "libLLVM-14.so.1", LIB + "libclang-cpp.so.14", LIB
        "/usr/lib/chromium/chromium"]
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("path", SMALL)
 def test_rows_by_search_table(cfi_tool, path):
     counts = check(cfi_tool, real(path), "hdr")
@@ -136,6 +137,7 @@ def test_rows_of_big_binaries(cfi_tool, path):
     assert counts.get("general", 0) < 0.02 * sum(counts.values())
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("path", ["/lib64/ld-linux-x86-64.so.2", "/usr/bin/python3"])
 def test_rows_without_search_table(cfi_tool, path):
     check(cfi_tool, real(path), "scan", every=37)

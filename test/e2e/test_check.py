@@ -314,6 +314,7 @@ def test_junit(heapscope, ten, tmp_path):
     assert done.returncode == 3 and "folder.xml" in done.stderr
 
 
+@pytest.mark.costly
 def test_intervals_of_verdicts(heapscope, leaker, tmp_path):
     """Of 40 runs with fixed seeds, which makes the test repeatable, as many intervals miss as 95 %
     allows."""

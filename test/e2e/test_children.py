@@ -41,6 +41,7 @@ def tree():
     process.stdout.close()
 
 
+@pytest.mark.costly
 def test_attach(tree, attach, heapscope, report):
     root, pids = tree
     for options, meant in (((), {root}), (("--children",), pids)):
@@ -53,6 +54,7 @@ def test_attach(tree, attach, heapscope, report):
             assert report(session.file, "--pid", str(pid))["totals"]["alloc"]["bytes"] > 1_000_000
 
 
+@pytest.mark.costly
 def test_a_session_of_the_daemon(tree, daemon):
     root, pids = tree
     session = daemon.begin("-p", str(root), "--children")

@@ -93,6 +93,7 @@ def time_is_text(data):
     return b"ready" in data
 
 
+@pytest.mark.costly
 def test_large_blocks_and_python(heapscope, dist, tmp_path):
     """Blocks larger than a batch, and objects of Python."""
     script = "a = [b'%08d' % i * 10 for i in range(2000)]; b = b'x' * (150 << 20); print('ready', flush=True); input()"

@@ -107,6 +107,7 @@ def test_git_merges_what_two_branches_add(replay, tmp_path):
     assert set(replayed(replay(merged, tmp_path / "none"))) == {*INPUTS, b""}
 
 
+@pytest.mark.costly(cases=2)
 @pytest.mark.parametrize(
     "damage",
     [

@@ -244,6 +244,7 @@ def test_a_process_without_the_recorder(daemon, target, tmp_path):
     assert done.returncode == 1 and "no such process" in done.stderr
 
 
+@pytest.mark.costly
 def test_one_session_right_after_the_other(daemon, target, tmp_path):
     """The first session is still detaching from the process when the second one requests it."""
     need_ptrace()
@@ -362,6 +363,7 @@ def test_one_daemon_at_a_socket(daemon, dist):
     assert second.returncode == 1 and file.read_text() == "mine"
 
 
+@pytest.mark.costly
 def test_a_file_that_cannot_be_written(dist, heapscope, report, target, tmp_path):
     daemon = Daemon(dist, heapscope, report, tmp_path, shell="ulimit -f 8")
     try:

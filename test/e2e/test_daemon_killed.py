@@ -127,6 +127,7 @@ def test_a_session_goes_on(daemon, target, tmp_path, mine):
     assert program.end() == 0
 
 
+@pytest.mark.costly
 def test_any_number_of_times(daemon, target, tmp_path, mine):
     """Kills at random moments, while dumps are written and programs work and end.
 
@@ -541,6 +542,7 @@ def catch_finisher(daemon, stop):
     return None
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("is_killed", [False, True], ids=["goes on", "is killed, too"])
 def test_a_file_is_finished_once(daemon, tmp_path, report, is_killed, mine):
     file = tmp_path / "x.pftrace"

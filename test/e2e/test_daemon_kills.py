@@ -29,6 +29,7 @@ def report_of(daemon, name, pid):
     return report
 
 
+@pytest.mark.costly(cases=2)
 @pytest.mark.parametrize("threads", [0, 3])
 @pytest.mark.parametrize("after", [0.05, 0.5])
 def test_at_work(daemon, target, tmp_path, threads, after):
@@ -112,6 +113,7 @@ def test_parent_of_one_that_goes_on(daemon, target, tmp_path):
     assert not path.read_bytes().strip(b"\0")
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("count", [12, pytest.param(200, marks=pytest.mark.slow)])
 def test_while_the_client_comes_or_goes(daemon, target, count):
     """The program is killed at any moment of attaching or detaching: the session ends, and the

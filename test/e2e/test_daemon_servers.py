@@ -112,6 +112,7 @@ WAYS = [pytest.param(kind, how, id=f"{kind.name}-{how}", marks=[] if (kind, how)
         for kind in SERVERS for how in ("startup", "dormant", "attached")]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("server, how", WAYS, indirect=["server"])
 def test_each_process_adds_up(daemon, server, how, target, report, folder):
     witness = Witness(target("heap_witness", "-shared", "-fPIC"), server.folder / "witness")

@@ -148,6 +148,7 @@ def end(daemon, process, name, report):
     assert [(p["pid"], p["exit_signal"]) for p in data["processes"]] == [(process.pid, signal.SIGKILL)]
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("count", COUNTS)
 def test_stopped(start, daemon, looker, report, count):
     process, name = start(3)
@@ -167,6 +168,7 @@ def test_stopped(start, daemon, looker, report, count):
     end(daemon, process, name, report)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("how", ["deadlock", "circles"])
 def test_hung(start, daemon, looker, report, how, count):
@@ -194,6 +196,7 @@ def test_hung(start, daemon, looker, report, how, count):
     print(f"\n{looker.count} snapshots, {deadlocks} deadlocks, the longest {looker.longest_s * 1000:.1f} ms")
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("count", COUNTS)
 def test_dying(start, daemon, looker, report, count):
     """Snapshots without a pause, and SIGKILL in the middle of them."""

@@ -4,6 +4,8 @@ import os
 import shutil
 import subprocess
 
+import pytest
+
 LOCKED = "E: Could not get lock /var/lib/apt/lists/lock. It is held by process 4711 (apt-get)"
 
 
@@ -79,6 +81,7 @@ def test_a_clone_at_such_a_path_is_not_copied(root, tmp_path):
     assert steps == [[step, str(tmp_path / "my heapscope"), "1", "old"] for step in ("lint", "test")]
 
 
+@pytest.mark.costly
 def test_a_program_runs_where_the_user_is(root, tmp_path):
     """Its arguments, and the file to write, may be paths."""
     shutil.copy(root / "dev", tmp_path / "dev")

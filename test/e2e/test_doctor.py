@@ -76,7 +76,7 @@ def assert_problem(answer, check, *words):
 
 
 def test_machine_as_it_is(doctor):
-    status, findings = doctor()
+    status, findings = doctor(env={"HEAPSCOPE_CACHE": "off"})
     assert status == (1 if any(f["state"] == "problem" for f in findings) else 0)
     checks = [f["check"] for f in findings]
     for check in ("recorder", "kernel", "attaching", "C library", "limits", "cache", "heapscoped"):
@@ -215,6 +215,7 @@ def test_no_unwind_tables(doctor, build, tmp_path):
     assert of(findings, "unwind tables")[0] == ["ok"]
 
 
+@pytest.mark.costly(cases=4)
 @pytest.mark.parametrize("place, words", [
     ("debug_frame", "libthrough.so are only in .debug_frame"),
     ("debuglink", "libthrough.so are only in a debug file"),
@@ -547,6 +548,7 @@ def test_client_without_a_session(doctor, dist):
     assert of(findings, "recorder") == (["ok"], "the process has loaded heapscope's library, which is dormant > None")
 
 
+@pytest.mark.costly
 @pytest.mark.skipif(not shutil.which("heaptrack"), reason="needs heaptrack")
 def test_process_of_another_profiler(doctor, tmp_path):
     libraries = sorted(pathlib.Path("/usr/lib").glob("**/libheaptrack_preload.so"))

@@ -118,6 +118,7 @@ def test_wrong_use(heapscope, snapshot, run, tmp_path):
     assert done.returncode == 1 and "does not list blocks" in done.stderr
 
 
+@pytest.mark.costly
 def test_python(heapscope, dist, tmp_path):
     """Equal strings of Python: a list of many, each an object of its own."""
     script = "a = [('%d' % (i % 2)) * 100 for i in range(3000)]; print('ready', flush=True); input()"

@@ -121,6 +121,7 @@ def check(report, command, out, pid):
         assert list(out.glob(f"heap_dump.*.{pid or '*'}.*.pb.gz")), command.said
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("kind", ["daemon", "name", "pid", "attach", "run", "command"])
 def test_a_signal_that_comes_twice(kind, request, dist, heapscope, report, programs, tmp_path):
     env = clean_env(**(request.getfixturevalue("daemon").env if kind == "daemon" else {}))
@@ -140,6 +141,7 @@ def test_a_signal_that_comes_twice(kind, request, dist, heapscope, report, progr
         check(report, command, tmp_path / f"out{i}", None if is_own else made[i][0])
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("kind", ["daemon", "pid", "attach", "run"])
 def test_any_signal(kind, request, dist, heapscope, report, programs, tmp_path):
     """All signals that would end a process, except SIGKILL."""
@@ -158,6 +160,7 @@ def test_any_signal(kind, request, dist, heapscope, report, programs, tmp_path):
         check(report, command, tmp_path / f"out{i}", None if kind == "run" else made[i][0])
 
 
+@pytest.mark.costly(cases=2)
 @pytest.mark.parametrize("number", SIGNALS)
 def test_the_daemon_itself(number, dist, heapscope, report, programs, tmp_path):
     """Its sessions end, and each has its file with all names."""
@@ -264,6 +267,7 @@ def stopped_workers(of, known):
         thread.join()
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("kind", ["daemon", "pid", "attach"])
 def test_a_later_signal_leaves_names_out(kind, request, dist, heapscope, report, nameless, tmp_path):
     """Within a second, a second signal counts as the same request. Later, it makes the end faster,

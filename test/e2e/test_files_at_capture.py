@@ -108,6 +108,7 @@ def change(path, what, program, build_id):
         program.end()
 
 
+@pytest.mark.costly(cases=4)
 @IDS
 @pytest.mark.parametrize("what", ["deleted", "replaced", "ended"])
 def test_attached_program_whose_file_is_gone_at_the_end(by_attaching, tmp_path, what, build_id):
@@ -173,6 +174,7 @@ def need_root():
         pytest.skip("makes roots of its own")
 
 
+@pytest.mark.costly(cases=2)
 @IDS
 @pytest.mark.parametrize("way", ENTER)
 @pytest.mark.parametrize("is_over", [False, True], ids=["alive", "over"])
@@ -187,6 +189,7 @@ def test_container_has_names_of_its_own(by_attaching, world, way, is_over, build
     assert "inside" in named and "outside" not in named
 
 
+@pytest.mark.costly(cases=2)
 @pytest.mark.parametrize("way", ENTER)
 @pytest.mark.parametrize("place", ["build id", "link"])
 def test_debug_files_of_a_container(by_attaching, world, way, place):

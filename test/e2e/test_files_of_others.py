@@ -107,6 +107,7 @@ def stacks_of(data):
 # --- compared with the other tools' output --------------------------------------------------------------
 
 
+@pytest.mark.costly
 def test_jemalloc(report, target, jemalloc_file):
     need("jeprof")
     data = report(jemalloc_file, "--top", "all")
@@ -267,6 +268,7 @@ def difference(path, values):
     return pprof(path, text)
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("values", [[3000, 2000, -4000], [7] * 25000 + [-175000], [7] * 25000 + [-200000]],
                          ids=["less", "zero", "negative"])
 def test_flame_graph_of_a_difference(heapscope, tmp_path, values):
@@ -397,6 +399,7 @@ console.log(JSON.stringify(p.sample.reduce((a, s) => a.map((v, i) => v + Number(
 """
 
 
+@pytest.mark.costly
 def test_pprof_format_says_the_same(heapscope, report, any_input, tmp_path, node_modules):
     out = tmp_path / "out.pb.gz"
     assert heapscope("export", "-q", "-o", out, any_input).returncode == 0
@@ -407,6 +410,7 @@ def test_pprof_format_says_the_same(heapscope, report, any_input, tmp_path, node
     assert all(abs(a - b) <= 1 for a, b in zip(sums, want)), (sums, want)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", ["x.speedscope.json", "x.pb.gz", "x.folded"])
 def test_speedscope_imports_it(heapscope, tmp_path, node_modules, name):
     """The real viewer from the npm package, in a browser: its importer accepts the file and shows
@@ -481,6 +485,7 @@ def test_full_disk(heapscope, tmp_path, form):
     assert done.returncode == 1 and "No space left on device" in done.stderr
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_while_sqlite_writes(dist, root, tmp_path, number):
     """Its file has a temporary name, which is deleted too."""

@@ -158,6 +158,7 @@ def c_functions(heapscope, folder, build, *flags):
     return functions(heapscope, folder / "x.pftrace")
 
 
+@pytest.mark.costly(cases=2)
 @pytest.mark.parametrize("build", C_BUILDS)
 def test_functions_of_c(heapscope, tmp_path, build):
     """DWARF says which names are functions of their own; aliases of all kinds get no mark."""

@@ -89,6 +89,7 @@ def test_shell_forks_to_execute(run):
     assert names == [("bash", False), ("bash", True), ("bash", True), *[("true", False)] * 5]
 
 
+@pytest.mark.costly
 def test_child_that_executes_late(run):
     """It was a process of its own for more than a second."""
     code = "import os, time\nif os.fork() == 0:\n time.sleep(1.2)\n os.execv('/bin/true', ['true'])\nos.wait()"

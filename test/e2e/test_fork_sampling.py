@@ -8,6 +8,7 @@ bytes.
 import math
 import shlex
 
+import pytest
 from truth import read_sites
 
 INTERVAL = 4096
@@ -20,6 +21,7 @@ def alloc_of_processes(done, program):
     return [p["alloc"]["bytes"] for p in processes if p["exe"] == program]
 
 
+@pytest.mark.costly
 def test_first_samples_of_children(run, target):
     """1200 children of 20,000 bytes each: the first sample after a child's begin counts like all
     others."""
@@ -64,6 +66,7 @@ def test_children_that_inherit_nothing(run, target):
     assert total["bytes_high"] - total["bytes"] < spread + 1.96**2 * 101 * INTERVAL
 
 
+@pytest.mark.costly
 def test_unseen_blocks_count_in_each_process(run, target):
     """The parent's blocks, two samples on average and often none, count 31 times."""
     hits = 0
@@ -76,6 +79,7 @@ def test_unseen_blocks_count_in_each_process(run, target):
     assert hits >= 55
 
 
+@pytest.mark.costly
 def test_margins_over_a_family(run, target):
     """Nine processes share 5 MB that were sampled once: the truth lies within the margins in 95 %
     of the runs.

@@ -34,6 +34,7 @@ def look(dist, heapscope, report, target, folder, pattern, interval, **env):
     return said, returned, report(file)["ledger"]
 
 
+@pytest.mark.costly(cases=4)
 @pytest.mark.parametrize("interval", [1, 4096])
 @pytest.mark.parametrize("pattern", ["comb", "large comb", "another thread", "arenas"])
 def test_figures_of_glibc(dist, heapscope, report, target, tmp_path, pattern, interval):

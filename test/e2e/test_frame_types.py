@@ -37,6 +37,7 @@ def populations(heapscope, file, *options):
     return {name: amount["count"] for name, amount in types.items() if name not in ("(unknown)", "(not read)", "(others)", "void*[]")}
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
 @pytest.mark.parametrize("flags", ["-O0", "-O0 -g", "-O2 -g", "-O2", "-O2 -g stripped", "-O2 -g -flto"])
 def test_containers(dist, heapscope, tmp_path, compiler, flags):
@@ -61,6 +62,7 @@ def test_containers(dist, heapscope, tmp_path, compiler, flags):
         assert found["char[]"] == COUNT and found.items() <= known.items()
 
 
+@pytest.mark.costly
 def test_of_the_peak_and_in_sql(dist, heapscope, tmp_path):
     """A program that ends before its memory is read has these types, too."""
     program = compiled("g++", tmp_path / "containers", "-O2 -g")
@@ -77,6 +79,7 @@ def test_of_the_peak_and_in_sql(dist, heapscope, tmp_path):
     assert heapscope("report", "--by", "type", "--view", "peak", tmp_path / "without.pftrace").returncode == 1
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("compiler, flags, standard", [
     ("g++", "-O0 -Wall -Wextra -Werror", "c++11"), ("g++", "-O2", "c++17"), ("g++", "-O3 -flto", "c++20"), ("clang++", "-O2", "c++11"),
     ("clang++", "-O3", "c++20"), ("g++", "-O2 stripped", "c++17")])
@@ -98,11 +101,13 @@ def test_given_types(dist, heapscope, tmp_path, compiler, flags, standard):
                      "std::_List_node<float>": COUNT, "std::_Rb_tree_node<std::pair<long const, char> >": COUNT}
 
 
+@pytest.mark.costly
 def test_given_types_without_heapscope(tmp_path):
     program = compiled("g++", tmp_path / "given", "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover", "given_types")
     subprocess.run([program, "3"], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=clean_env(ASAN_OPTIONS="detect_leaks=0:allocator_may_return_null=1"))
 
 
+@pytest.mark.costly
 def test_every_view(dist, heapscope, root, tmp_path):
     """What reads a file finds the same types: exports, the comparison of files, equal blocks, and each block by itself."""
     program = compiled("g++", tmp_path / "containers", "-O2 -g")

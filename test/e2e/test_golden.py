@@ -52,6 +52,7 @@ def test_there_are_some():
 # --- clients ------------------------------------------------------------------------------------
 
 
+@pytest.mark.costly(cases=4)
 @pytest.mark.parametrize("program", [["threads", "churn"], ["family"], ["processes", "fork"]], ids=" ".join)
 def test_from_the_first_allocation(old, target, tmp_path, program):
     truth = new_truth(tmp_path)

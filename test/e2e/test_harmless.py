@@ -37,6 +37,7 @@ def test_results_and_errno(same, target, name, interval):
     same(program, interval, edit=edit)
 
 
+@pytest.mark.costly(cases=8)
 @pytest.mark.parametrize("interval", INTERVALS)
 @pytest.mark.parametrize(
     "limit",
@@ -49,6 +50,7 @@ def test_limits_from_outside(same, target, limit, interval):
     same(program, interval)
 
 
+@pytest.mark.costly(cases=2)
 @pytest.mark.parametrize("interval", INTERVALS)
 @pytest.mark.parametrize("ending", ["fork", "tree", "daemon", "vfork"])
 def test_processes(same, target, ending, interval):
@@ -64,6 +66,7 @@ def test_strict_seccomp_and_mlock(same, target, interval):
 # --- real programs ---------------------------------------------------------------------------------
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("interval", INTERVALS)
 def test_python(same, interval):
     (python,) = need("/usr/bin/python3")
@@ -92,6 +95,7 @@ def test_perl(same, interval):
     allocations(same([perl, "-e", code], interval, status=3), 1000)
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("interval", INTERVALS)
 def test_jq(same, interval):
     (jq,) = need("jq")
@@ -114,6 +118,7 @@ def test_sqlite(same, interval):
     allocations(same([sqlite, ":memory:"], interval, input=script), 1000)
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("interval", INTERVALS)
 def test_git(same, tmp_path, interval):
     need("git")
@@ -127,6 +132,7 @@ def test_git(same, tmp_path, interval):
     allocations(same(["sh", "-c", script], interval), 1000)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("interval", INTERVALS)
 def test_ghostscript(same, tmp_path, interval):
     (gs,) = need("gs")
@@ -140,6 +146,7 @@ def test_ghostscript(same, tmp_path, interval):
     allocations(same(command, interval), 1000)
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("interval", INTERVALS)
 def test_node(same, interval):
     (node,) = need("node")
@@ -153,6 +160,7 @@ def test_node(same, interval):
     allocations(same([node, "-e", code], interval), 1000)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("interval", INTERVALS)
 def test_java(same, tmp_path, interval):
     java, javac = need("java", "javac")
@@ -208,6 +216,7 @@ def test_compiler(same, tmp_path, compiler, interval):
     allocations(same(script, interval), 100000)
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("interval", INTERVALS)
 def test_redis(dist, report, tmp_path, interval):
     """A server with an embedded allocator, under load, until it is stopped."""

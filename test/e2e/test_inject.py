@@ -158,6 +158,7 @@ def test_takes_a_descriptor_over(inject, sleepers):
         assert descriptors(program.pid) == before
 
 
+@pytest.mark.costly
 def test_registers_and_errno(inject, sleepers):
     with running([sleepers, "registers"]) as program:
         said = inject(program.pid, "injected", "-n", 100)
@@ -167,6 +168,7 @@ def test_registers_and_errno(inject, sleepers):
     assert int(seen["rounds"]) > 100 and seen["bad"] == "0", seen
 
 
+@pytest.mark.costly
 def test_always_in_malloc(inject, sleepers):
     """Four threads that do nothing but allocate: 400 calls, and no deadlock."""
     with running([sleepers, "churn", "4"]) as program:
@@ -177,6 +179,7 @@ def test_always_in_malloc(inject, sleepers):
     print("\n" + ", ".join(f"{key} {value}" for key, value in said.items()))
 
 
+@pytest.mark.costly
 def test_all_comes_and_goes(inject, sleepers):
     """While libraries are loaded and unloaded, and children and threads start and end."""
     with running([sleepers, "come_and_go"]) as program:
@@ -195,7 +198,7 @@ def test_own_malloc(inject, target):
         assert_called(inject(program.pid))
     with running([program_path, "run"]) as program:
         wait_for_computing(program.pid)  # no longer in the call that writes "ready"
-        said = inject(program.pid, "injected", "-p", 200)
+        said = inject(program.pid, "injected", "-p", 600)
         assert "safe" in said["words"] and "allocator of its own" in said["detail"], said
         assert int(said["tries"]) > 3
 
@@ -215,6 +218,7 @@ def test_signals_are_delivered_once(inject, sleepers):
     assert (said["signal10"], said["signal11"]) == ("20", "20"), said
 
 
+@pytest.mark.costly
 def test_signals_in_a_storm(inject, sleepers):
     """Real-time signals from outside, which are queued: each is counted, none twice."""
     with running([sleepers, "signals", "6000"]) as program:
@@ -253,6 +257,7 @@ def test_ignored_faults(inject, sleepers):
         assert finish(program)["result"] == "0"
 
 
+@pytest.mark.costly
 def test_faults_of_the_program(inject, sleepers):
     """Stopped between a fault and its signal, a thread gets the signal at its next instruction. This
     is no crash of the function that the thread is to call, and the program gets its signal."""
@@ -307,6 +312,7 @@ def test_a_call_that_hangs(inject, sleepers):
         assert finish(program)["result"] == "0"
 
 
+@pytest.mark.costly
 def test_a_call_that_works_long(inject, sleepers):
     """Longer than any lock would be waited for: the call may finish."""
     with running([sleepers, "nanosleep", "5000"]) as program:
@@ -333,6 +339,7 @@ def test_execs_meanwhile(inject, sleepers):
 # --- real programs ---
 
 
+@pytest.mark.costly
 def test_python(inject):
     script = """
 import json, threading, time

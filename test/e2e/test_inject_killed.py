@@ -87,6 +87,7 @@ def assert_none_left_open(program, before):
     wait_until(lambda: descriptors(program.pid) == before, lambda: f"{descriptors(program.pid)}, not {before}")
 
 
+@pytest.mark.costly
 def test_at_each_step_of_loading(built, sleepers, tmp_path):
     """A descriptor that the program was made to open is closed once, wherever the tool is killed;
     no other descriptor is closed."""
@@ -108,6 +109,7 @@ def test_at_each_step_of_loading(built, sleepers, tmp_path):
     assert number > 20
 
 
+@pytest.mark.costly
 def test_forks_at_steps_of_loading(built, target, tmp_path):
     """The other threads fork all the time, and their children open libraries. No child fails, and no fork hangs."""
     if not shutil.which("strace"):
@@ -128,6 +130,7 @@ def test_forks_at_steps_of_loading(built, target, tmp_path):
     assert number > 20
 
 
+@pytest.mark.costly
 def test_at_each_step_of_attaching(dist, sleepers, tmp_path):
     if not shutil.which("strace"):
         pytest.skip("strace is not installed")
@@ -145,6 +148,7 @@ def test_at_each_step_of_attaching(dist, sleepers, tmp_path):
     assert number > 20
 
 
+@pytest.mark.costly
 def test_always_in_malloc(built, sleepers):
     with running([sleepers, "churn", "4"]) as program:
         kill_in_its_midst(built, program, KILLS)
@@ -167,6 +171,7 @@ def kill_attach(dist, program, folder, count):
         assert_scheduled(program.pid, before)
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("words_of_it", [["nanosleep", "60000"], ["churn", "4"]], ids=["waits", "allocates"])
 @pytest.mark.parametrize("count", [30, pytest.param(300, marks=pytest.mark.slow)])
 def test_attach(dist, sleepers, tmp_path, words_of_it, count):

@@ -34,6 +34,7 @@ def text_section(path):
     return [int(n, 16) for n in found.groups()]
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_all_lengths(insn_tool, name):
     path = LIB / name

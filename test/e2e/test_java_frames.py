@@ -101,6 +101,7 @@ def check_stacks(heapscope, file, expected):
     assert all(frames[-1]["name"] in ("__clone3", "clone3", "start_thread") for frames in seen.values())
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("options, every", OPTIONS, ids=[" ".join(options) or "default" for options, _ in OPTIONS])
 def test_as_java_sees_them(dist, heapscope, tmp_path, java_program, options, every):
     """At 1,000 moments; and of all stacks of the program, at least 99 % are whole."""
@@ -134,6 +135,7 @@ SELECT up.size, n.name FROM up JOIN heapscope_nodes n USING (id) WHERE n.name GL
 """
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("mode", [["-Xint"], ["-Xcomp", "-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=8m"]], ids=" ".join)
 def test_other_methods_at_the_same_addresses(dist, heapscope, tmp_path, mode):
     """Classes are unloaded all the time, and their methods called in the same way: each block has its own method."""

@@ -139,6 +139,7 @@ OTHERS = [["--no-opt"], ["--always-sparkplug", "--no-opt"], ["--no-turbo-inlinin
           ["--no-turbo-inlining", "--gc-interval=200"]]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("flags", [["--no-turbo-inlining"], *(pytest.param(f, marks=pytest.mark.slow) for f in OTHERS)],
                          ids=" ".join)
 def test_same_as_v8(run, root, stacks, tmp_path, flags):
@@ -150,6 +151,7 @@ def test_same_as_v8(run, root, stacks, tmp_path, flags):
 REPEATED = [["--no-opt"], ["--no-turbo-inlining", "--stress-compaction"], ["--no-turbo-inlining", "--gc-interval=200"]]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("flags", [REPEATED[0], *(pytest.param(f, marks=pytest.mark.slow) for f in REPEATED[1:])],
                          ids=" ".join)
 def test_same_as_v8_when_stacks_come_again(run, root, heapscope, stacks, tmp_path, flags):
@@ -182,6 +184,7 @@ def is_part(part, whole):
     return all(element in rest for element in part)
 
 
+@pytest.mark.costly
 def test_functions_that_v8_inlines(run, root, stacks, tmp_path):
     """By default V8 puts functions into others: those are not seen, all others are, in the right order."""
     done, moments = record(run, root, tmp_path, moments=4000)
@@ -200,6 +203,7 @@ def test_whole_stacks(run, root, stacks, tmp_path):
     assert counts[True] >= 0.99 * (counts[True] + counts[False])
 
 
+@pytest.mark.costly
 def test_lines_where_functions_begin(run, root, stacks, tmp_path):
     done, _ = record(run, root, tmp_path, "--no-opt", moments=300)
     source = (root / "test" / "target" / "js_stacks.js").read_text().split("\n")

@@ -49,6 +49,7 @@ def first_leak(leaks):
 WAYS = [("-i", 1), ("-i", 1, "--dump-every", "60ms"), ("-i", 256), ("-i", 256, "--dump-every", "60ms")]
 
 
+@pytest.mark.costly(cases=4)
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: " ".join(map(str, way)))
 @pytest.mark.parametrize("kind", sorted(LEAK_OF))
 def test_one(heapscope, record, kind, way):

@@ -34,6 +34,7 @@ def without_ledgers(text):
     return json.dumps({key: value for key, value in json.loads(text).items() if not key.endswith("ledger")})
 
 
+@pytest.mark.costly(cases=2)
 @pytest.mark.parametrize("level", ["-O0", "-O2"])
 @pytest.mark.parametrize("interval", [1, 512])
 def test_no_frame_of_ours_in_any_view(run, heapscope, target, tmp_path, level, interval):

@@ -130,6 +130,7 @@ while (passed := time.monotonic() - begin) < {seconds}:
         time.sleep(0.001)"""
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("seconds, share", [(0.15, 0.2), (0.5, 0.7)])
 def test_short_program(run, seconds, share):
     """A program that grows until it ends has a ledger of a moment near its end."""
@@ -143,6 +144,7 @@ def test_short_program(run, seconds, share):
     assert max(shares) >= share, shares
 
 
+@pytest.mark.costly
 def test_while_much_is_freed(run):
     """A heap that grows and shrinks all the time is read at the peak of RSS, too, but for a small part."""
     script = """import time

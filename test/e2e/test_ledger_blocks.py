@@ -18,6 +18,7 @@ def allocator_line(ledger):
     return line
 
 
+@pytest.mark.costly(cases=2)
 @PRELOADED
 @pytest.mark.parametrize("interval", [1, 4096])
 def test_blocks_that_are_known(heapscope, report, dist, target, tmp_path, library, name, interval):
@@ -65,6 +66,7 @@ sys.stdin.read()
     assert 16 * MIB <= line["blocks_bytes"] <= 20 * MIB and line["size_bytes"] >= 64 * MIB
 
 
+@pytest.mark.costly
 def test_redis_frees_most_of_it(heapscope, report, dist, tmp_path):
     """Memory that jemalloc keeps is in no block, as jemalloc's own statistics say."""
     socket, file = tmp_path / "s", tmp_path / "now.pftrace"
@@ -114,6 +116,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("interval", [1, 4096])
 def test_python_arenas(heapscope, report, dist, tmp_path, interval):
     """Two of three objects are freed, and their arenas stay."""
@@ -147,6 +150,7 @@ open(sys.argv[1], "w").write(str(sum(map(sys.getsizeof, keep))))
 """
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("options", [(), ("-i", 1), ("--exclude-heaps", "mmap")], ids=str)
 def test_python_objects(heapscope, report, dist, tmp_path, options):
     """The arenas of Python's objects have the name of their heap, and are not among what is not explained."""

@@ -2,8 +2,10 @@
 
 import contextlib
 import json
+import pathlib
 import re
 import subprocess
+import time
 
 import pytest
 from conftest import clean_env
@@ -31,6 +33,7 @@ def snapshot(heapscope, pid, file):
     return file
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("size, pattern", [(1000, "comb"), (100, "end"), (5000, "full")])
 def test_estimates(dist, heapscope, report, target, tmp_path, size, pattern):
     with recorded(dist, target, tmp_path, 100, 400, size, pattern) as (_, pid, free_bytes):
@@ -55,6 +58,7 @@ def test_estimates(dist, heapscope, report, target, tmp_path, size, pattern):
     assert "one part in 8 of malloc's chunks was read" in words
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("mib, interval", [(100, 4096), (300, 1)])
 def test_exact(dist, heapscope, report, target, tmp_path, mib, interval):
     """A small heap, and one of which each block is recorded, are read as a whole."""
@@ -72,16 +76,25 @@ def cpu_seconds(pid):
         return int(file.read().split()[0]) / 1e9
 
 
+def seconds_to_read(path):
+    """CPU time of this process for reading a file of /proc."""
+    before = time.process_time()
+    pathlib.Path(path).read_bytes()
+    return time.process_time() - before
+
+
 @pytest.mark.alone("it measures CPU time")
 @pytest.mark.parametrize("size, pattern", [(100, "full"), (10000, "full"), (1000, "comb")])
 def test_cost(dist, heapscope, target, tmp_path, size, pattern):
-    """10,000 mappings and 1 GiB of heap: a ledger, with a snapshot, takes the collector 0.1 s (ADR 37)."""
-    spent = []
+    """10,000 mappings and 1 GiB of heap: a ledger, with a snapshot, takes the collector twice the time in which the kernel
+    writes smaps (ADR 37). That is the measure, as machines differ."""
+    spent, smaps = [], []
     with recorded(dist, target, tmp_path, 10000, 1024, size, pattern) as (collector, pid, _):
         for _ in range(10):
+            smaps.append(seconds_to_read(f"/proc/{pid}/smaps"))
             before = cpu_seconds(collector)
             snapshot(heapscope, pid, tmp_path / "now.pftrace")
             spent.append(cpu_seconds(collector) - before)
-    print(f"{size} bytes, {pattern}: {sorted(spent)}")
-    # A machine that others use as well takes longer: all of the heap took 0.25 to 0.45 s here.
-    assert 0.02 < min(spent) < 0.16, spent
+    print(f"{size} bytes, {pattern}: {sorted(spent)}, smaps {sorted(smaps)}")
+    # All of the heap took four to seven times as long as smaps.
+    assert min(smaps) / 2 < min(spent) < 3 * min(smaps), (spent, smaps)

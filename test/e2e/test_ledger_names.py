@@ -66,6 +66,7 @@ PRELOADED = pytest.mark.parametrize("library,name", [("libjemalloc.so.2", "jemal
                                                      ("libtcmalloc_minimal.so.4", "tcmalloc")])
 
 
+@pytest.mark.costly(cases=2)
 @PRELOADED
 @pytest.mark.parametrize("how", ["run", "attach"])
 def test_a_preloaded_allocator(heapscope, report, dist, target, tmp_path, how, library, name):
@@ -86,6 +87,7 @@ def test_a_preloaded_allocator(heapscope, report, dist, target, tmp_path, how, l
     assert list(named(ledger, "allocator")) == [name] and 58 * MIB <= named(ledger, "allocator")[name] <= 80 * MIB
 
 
+@pytest.mark.costly(cases=2)
 @PRELOADED
 def test_threads_and_large_blocks_before_attaching(heapscope, report, dist, target, tmp_path, library, name):
     """Most of an allocator's memory is not what its own data points to."""
@@ -108,6 +110,7 @@ def test_an_allocator_in_the_executable(heapscope, report, dist, target, tmp_pat
     assert unexplained_share(ledger) <= 0.01
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("how", ["run", "attach"])
 def test_redis(heapscope, report, dist, tmp_path, how):
     socket = tmp_path / "s"
@@ -135,6 +138,7 @@ def has_parts(ledger, program):
     return all(found.get(name, 0) >= least * MIB for name, least in RUNTIMES[program].items()) or found
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("program", RUNTIMES, ids=lambda program: program.__name__)
 def test_a_runtime(heapscope, report, dist, tmp_path, program):
     file = tmp_path / "now.pftrace"
@@ -144,6 +148,7 @@ def test_a_runtime(heapscope, report, dist, tmp_path, program):
     assert passes(heapscope, file) is True
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("program,most", [(java, 0.01), (node, 0.01), (go, 0.01)], ids=["java", "node", "go"])
 def test_a_runtime_before_attaching(heapscope, report, dist, tmp_path, program, most):
     """Its heap is named; some of its tables are not: see docs/LIMITATIONS.md."""
@@ -154,6 +159,7 @@ def test_a_runtime_before_attaching(heapscope, report, dist, tmp_path, program, 
     assert unexplained_share(ledger) <= most
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("collector", ["Serial", "Parallel", "Shenandoah"])
 def test_collectors_of_a_jvm(heapscope, report, dist, tmp_path, collector):
     """Their heaps consist of one part, or of two."""
@@ -173,6 +179,7 @@ def pythons():
     return sorted({path.resolve() for path in installed})
 
 
+@pytest.mark.costly(cases=4)
 @pytest.mark.parametrize("command", pythons(), ids=lambda path: path.name)
 def test_objects_of_a_python_before_attaching(heapscope, report, dist, tmp_path, command):
     """Most of its memory is in arenas in which nothing was recorded."""
@@ -189,6 +196,7 @@ def jvms():
     return sorted({path.resolve() for path in pathlib.Path("/usr/lib/jvm").glob("*/bin/java")}) or [pathlib.Path("java")]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("command", jvms(), ids=lambda path: path.parent.parent.name)
 @pytest.mark.parametrize("options", [["-XX:+UseG1GC"], ["-XX:+UseSerialGC", "-XX:-UsePerfData"], ["-XX:+UseParallelGC"], ["-XX:+UseZGC"],
                                      ["-XX:+UseShenandoahGC", "-XX:-UsePerfData"]], ids=lambda options: options[0][8:-2])

@@ -160,12 +160,14 @@ def is_explained(ledger):
     return ledger["unexplained_bytes"] <= 0.01 * ledger["rss_bytes"]
 
 
+@pytest.mark.costly(cases=2)
 @pytest.mark.parametrize("program", [python, perl, node, java, go], ids=lambda program: program.__name__)
 def test_program(heapscope, report, dist, tmp_path, program):
     with running(program(tmp_path)) as pid:
         assert is_explained(check(heapscope, report, dist, pid, tmp_path))
 
 
+@pytest.mark.costly
 def test_redis(heapscope, report, dist, tmp_path):
     """Its malloc is jemalloc."""
     socket = tmp_path / "s"

@@ -84,6 +84,7 @@ def attached(dist, pids, folder, how):
             recording.wait(60)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("how", ["run", "attach"])
 def test_postgres(dist, heapscope, report, folder, how):
     """The proportional bytes of 16 backends count the memory that they share once, and are explained; few pages of their

@@ -277,6 +277,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.skipif(not shutil.which("heaptrack"), reason="heaptrack is not installed")
 @pytest.mark.parametrize("name", sorted(PROGRAMS))
 def test_temporary_blocks_are_those_of_heaptrack(run, target, tmp_path, name):
@@ -362,6 +363,7 @@ def dhat(program, tmp_path):
 
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed")
 # Under valgrind, jq takes half a minute.
+@pytest.mark.costly
 @pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow if name == "jq" else ()) for name in sorted(COMPUTING)])
 def test_lifetimes_are_those_of_dhat(run, target, tmp_path, name):
     program = COMPUTING[name](target)

@@ -120,6 +120,7 @@ def test_good_tree_passes(check, name):
     assert check(name) == (0, "")
 
 
+@pytest.mark.costly(cases=32)
 @pytest.mark.parametrize(
     ("name", "path", "text", "words"),
     [
@@ -179,6 +180,7 @@ def test_good_documentation_passes(check, documented):
     assert check("docs") == (0, "")
 
 
+@pytest.mark.costly(cases=4)
 @pytest.mark.parametrize(
     ("path", "text", "words"),
     [
@@ -368,6 +370,7 @@ def test_good_client_passes(check, client):
     assert check("exports", lib, listed) == (0, "")
 
 
+@pytest.mark.costly(cases=4)
 @pytest.mark.parametrize(
     ("source", "flags", "listed", "words"),
     [
@@ -404,10 +407,12 @@ def manual(root, tmp_path):
     return tmp_path / "manual"
 
 
+@pytest.mark.costly
 def test_manual_is_whole(check, dist, manual):
     assert check("commands", dist / "bin/heapscope", manual) == (0, "")
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize(
     ("path", "old", "new", "words"),
     [
@@ -426,6 +431,7 @@ def test_gap_in_the_manual_is_found(check, dist, manual, path, old, new, words):
     assert words in said
 
 
+@pytest.mark.costly
 def test_command_without_page_is_found(check, dist, manual):
     (manual / "docs/man/heapscope-run.1").rename(manual / "docs/man/heapscope-walk.1")
     status, said = check("commands", dist / "bin/heapscope", manual)

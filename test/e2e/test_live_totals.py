@@ -56,6 +56,7 @@ def test_what_is_not_recorded_has_none(machine):
     assert not any("live_bytes" in client for client in daemon.list()["clients"])
 
 
+@pytest.mark.costly
 def test_on_the_page(machine, dist, tmp_path):
     daemon, sizes = machine
     ui = Ui(dist, cwd=tmp_path, env={"XDG_RUNTIME_DIR": tmp_path, **{name: str(value) for name, value in daemon.env.items()}})

@@ -4,6 +4,8 @@ import re
 import shutil
 import subprocess
 
+import pytest
+
 MESON = """
 project('small', 'c')
 add_project_arguments('-O0', language: 'c')
@@ -56,6 +58,7 @@ int main(void)
 """
 
 
+@pytest.mark.costly
 def test_mutants(root, tmp_path):
     (tmp_path / "src").mkdir()
     (tmp_path / "tools").mkdir()

@@ -58,6 +58,7 @@ def ranges(file):
     return found
 
 
+@pytest.mark.costly(cases=4)
 @pytest.mark.parametrize("name", list(EXPECTED))
 def test_ranges(snapshot, name):
     """The ranges are exact, and the bytes in the file are those that the program sees."""
@@ -115,6 +116,7 @@ def test_text(heapscope, snapshot):
     assert large.split()[:7] == ["300", "MiB", "300", "MiB", "7.98", "KiB", "300"]
 
 
+@pytest.mark.costly
 def test_without_the_file(heapscope, snapshot, tmp_path):
     """A copy of only the blocks: what was never written is not known, and is not 0."""
     shutil.copytree(snapshot[0] / "x", tmp_path / "x", ignore=lambda *_: ["never-written.txt"])
@@ -126,6 +128,7 @@ def test_without_the_file(heapscope, snapshot, tmp_path):
     assert "never written: not known" in done.stdout
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("damage, words", [
     (lambda text, _: text.rsplit("end", 1)[0], "is damaged"),
     (lambda text, _: text.replace("written 1", "written 2"), "is damaged"),

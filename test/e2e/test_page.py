@@ -71,9 +71,11 @@ def recorded(heapscope, tmp_path_factory):
     return pages
 
 
+@pytest.mark.costly(cases=2)
 @pytest.mark.parametrize("name", ["every_view", "shell", "timeline", "diff"])
 def test_in_chromium(sample, name):
-    page_browser.try_page(name, sample, SHOTS / "sample")
+    """Each device and each theme once; the real programs, below, in all combinations."""
+    page_browser.try_page(name, sample, SHOTS / "sample", HEAPSCOPE_LOOKS="2")
 
 
 @pytest.fixture(scope="module")
@@ -84,18 +86,21 @@ def rich(tmp_path_factory):
     return path
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", ["every_view", "tables"])
 def test_with_all_that_a_file_can_record(rich, name):
     page_browser.try_page(name, rich, SHOTS / "rich")
 
 
-@pytest.mark.parametrize("name", ["hostile", "spelling"])
+@pytest.mark.costly(cases=1)
+@pytest.mark.parametrize("name", ["spelling", "hostile"])
 def test_hostile_names_are_text(tmp_path, name):
     path = tmp_path / "hostile.html"
     path.write_text(page_hostile.page(page_browser.template()), encoding="utf-8")
     page_browser.try_page(name, path, SHOTS / "hostile")
 
 
+@pytest.mark.costly
 def test_hostile_names_of_a_program_are_text(heapscope, tmp_path):
     """Functions, a thread, and the program's own file, recorded and written as any others."""
     page_browser.template()
@@ -109,6 +114,7 @@ def test_hostile_names_of_a_program_are_text(heapscope, tmp_path):
     page_browser.try_page("hostile", path, SHOTS / "hostile-program")
 
 
+@pytest.mark.costly
 def test_100_000_stacks_are_fluid(tmp_path):
     path = tmp_path / "large.html"
     path.write_text(page_large.page(page_browser.template(), 100_000), encoding="utf-8")
@@ -122,11 +128,13 @@ def test_1_000_000_stacks_take_bounded_memory(tmp_path):
     page_browser.try_page("million", path, SHOTS / "million")
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", ["python", "forks", "compiler"])
 def test_every_view_of_a_recorded_program(recorded, name):
     page_browser.try_page("every_view", recorded[name], SHOTS / name)
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("name", ["python", "forks", "compiler"])
 def test_the_page_computes_what_the_report_says(recorded, name):
     """Sums and margins, by the page's own code (web/test/real)."""

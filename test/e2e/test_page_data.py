@@ -98,6 +98,7 @@ def page(heapscope, tmp_path_factory):
     return call
 
 
+@pytest.mark.costly(cases=1)
 def test_sums(page, report, recorded):
     """The rows of the snapshots that are shown first add up to the report's totals."""
     it, said = page(recorded), report(recorded)
@@ -113,6 +114,7 @@ def test_sums(page, report, recorded):
             assert it.sum(snapshot, quantity, "bytes") == pytest.approx(it.snapshots[snapshot][quantity]["bytes"], rel=1e-6)
 
 
+@pytest.mark.costly
 def test_earlier_snapshots(page, report, python):
     """Each snapshot has the figures of report --snapshot, and the heaps of a snapshot those of its rows."""
     it = page(python)
@@ -164,6 +166,7 @@ def test_functions(page, report, python, view):
             assert value + above == pytest.approx(function["self"][f"{key}_high"], rel=0.01, abs=2), function
 
 
+@pytest.mark.costly(cases=16)
 @pytest.mark.parametrize("by", ["thread", "type", "age"])
 @pytest.mark.parametrize("view", ["space", "objects", "peak"])
 def test_parts(page, heapscope, recorded, by, view):

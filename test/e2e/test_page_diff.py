@@ -108,6 +108,7 @@ def expect_same(heapscope, folder, files, cases):
     assert done.returncode == 0 and f"{4 * len(cases)} passed" in done.stdout, done.stdout
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", ["small", "exact"])
 def test_two_snapshots_of_a_process(heapscope, traces, tmp_path, name):
     file = traces[name]
@@ -116,12 +117,14 @@ def test_two_snapshots_of_a_process(heapscope, traces, tmp_path, name):
     expect_same(heapscope, tmp_path, [file], cases)
 
 
+@pytest.mark.costly
 def test_one_heap(heapscope, traces, tmp_path):
     cases = [(heap, [0, 0], heap, [], ["--snapshots", "0,2", "--heap", heap, traces["small"]], view)
              for heap in ("libc.malloc", "python.obj") for view in ("space", "objects")]
     expect_same(heapscope, tmp_path, [traces["small"]], cases)
 
 
+@pytest.mark.costly
 def test_filtered_stacks(heapscope, traces, tmp_path):
     filters = {"show-stack handle": ["--focus", "handle"], "from-frame handle": ["--from", "handle"],
                "hide-frame handle": ["--hide", "handle"]}
@@ -130,6 +133,7 @@ def test_filtered_stacks(heapscope, traces, tmp_path):
     expect_same(heapscope, tmp_path, [traces["small"]], cases)
 
 
+@pytest.mark.costly
 def test_two_files(heapscope, traces, tmp_path):
     before, after = traces["small"], traces["large"]
     cases = [("last", [0, 1], None, [], [before, after], view) for view in VIEWS]
@@ -137,6 +141,7 @@ def test_two_files(heapscope, traces, tmp_path):
     expect_same(heapscope, tmp_path, [before, after], cases)
 
 
+@pytest.mark.costly
 def test_two_builds_with_other_folders_and_another_order(heapscope, builds, tmp_path):
     cases = [("builds", [0, 1], None, [], builds, view) for view in VIEWS]
     cases += [(text, [0, 1], None, [text.replace(" ", ":", 1)], [*options, *builds], "space")
@@ -146,6 +151,7 @@ def test_two_builds_with_other_folders_and_another_order(heapscope, builds, tmp_
     expect_same(heapscope, tmp_path, builds, cases)
 
 
+@pytest.mark.costly
 def test_counts_that_are_numbers_of_samples(heapscope, tmp_path):
     """A trace of heapprofd: a count is a number of samples, whose error is its own root."""
     samples = "samples { callstack_id: 2 self_allocated: 819200 self_freed: 4096 alloc_count: 200 free_count: 1 }"
@@ -158,6 +164,7 @@ def test_counts_that_are_numbers_of_samples(heapscope, tmp_path):
     expect_same(heapscope, tmp_path, [file], cases)
 
 
+@pytest.mark.costly
 def test_processes_that_share_samples(heapscope, traces, tmp_path):
     before, after = traces["small"], traces["forks"]
     cases = [("forks", [0, 1], None, [], [before, after], view) for view in VIEWS]
@@ -176,11 +183,13 @@ def large_page(path, count):
     return path
 
 
+@pytest.mark.costly
 def test_speed_with_many_stacks(tmp_path):
     page = large_page(tmp_path / "page.html", 100_000)
     print(page_browser.try_page("diff_speed", page, page_browser.ROOT / "build" / "page-shots" / "large"))
 
 
+@pytest.mark.costly
 def test_on_paper(tmp_path):
     page = large_page(tmp_path / "page.html", 3000)
     print(page_browser.try_page("print", page, page_browser.ROOT / "build" / "page-shots" / "large"))

@@ -76,6 +76,7 @@ def test_the_difference_says_what_changed(browser, page):
     assert browser.complaints(page.as_uri()) == []
 
 
+@pytest.mark.costly
 def test_a_worker_reads_a_large_snapshot(browser, tmp_path):
     """From a file on disk; a worker that the page's policy forbids would be a complaint."""
     path = tmp_path / "large.html"

@@ -71,6 +71,7 @@ def recorded(request, heapscope, tmp_path_factory):
     return request.param, trace, page, rounding
 
 
+@pytest.mark.costly
 def test_the_call_tree_is_that_of_the_query(recorded, tmp_path):
     """The same boxes with the same sums for each filter, by the page's own code (web/test/real)."""
     _, trace, page, rounding = recorded
@@ -98,6 +99,7 @@ def test_the_view_in_chromium(sample):
     page_browser.try_page("flame", sample, SHOTS / "flame")
 
 
+@pytest.mark.costly
 def test_the_speed_with_100_000_stacks(tmp_path):
     page = tmp_path / "page.html"
     page.write_text(page_large.page(page_browser.template(), 100000), encoding="utf-8")

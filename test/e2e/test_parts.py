@@ -114,6 +114,7 @@ WHERE abs(live_bytes - (SELECT total(bytes) FROM heapscope_parts p WHERE p.dump_
 """
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("interval", [1, 4096])
 def test_parts_add_up(heapscope, run, interval):
     """In every dump, the parts of each stack and heap add up to its row, for what lives and for the peak."""
@@ -125,6 +126,7 @@ def test_parts_add_up(heapscope, run, interval):
     assert number(heapscope, file, SUMS) == 0
 
 
+@pytest.mark.costly
 def test_forked(heapscope, run):
     """A forked process has parts of what it inherited."""
     code = "import os; a = [str(i) * 9 for i in range(30000)]; p = os.fork(); b = [str(i) for i in range(9000)]; p and os.wait()"
@@ -134,6 +136,7 @@ def test_forked(heapscope, run):
     assert len(report["parts"]) == 2
 
 
+@pytest.mark.costly
 def test_many_threads(dist, heapscope, target, tmp_path):
     """Each of thousands of threads has its part; the file has few bytes for each."""
     count = 3000

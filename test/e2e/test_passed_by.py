@@ -97,6 +97,7 @@ def test_a_session_of_a_daemon(daemon, target, library, tmp_path):
 # --- other names -----------------------------------------------------------------------------------
 
 
+@pytest.mark.costly(cases=8)
 @pytest.mark.parametrize("way", ["handle", "next", "default", "libc", "mixed"])
 @pytest.mark.parametrize("name", [None, *OTHERS])
 def test_other_ways_to_the_c_library(exact, way, name):
@@ -117,6 +118,7 @@ def test_pointers_are_those_of_the_names(run, target, tmp_path):
 # --- a malloc around the C library's ---------------------------------------------------------------
 
 
+@pytest.mark.costly(cases=4)
 @pytest.mark.parametrize("by", [[], ["-DBY_NEXT"]], ids=["second-name", "next"])
 @pytest.mark.parametrize("interval", [1, 256, 4096])
 @pytest.mark.parametrize("where", ["program", "library"])

@@ -66,6 +66,7 @@ def test_threads_stay_within_what_is_said(summits, heapscope, threads, blocks):
     assert ("up to" in text) == (short > 0)
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("size, ages, runs, mean", [(10_000, 300, 60, 5), (1_000_000, 20, 60, 1.3), (30_000_000, 2, 8, 1.05)])
 def test_sampled_peaks_stay_within_their_interval(summits, size, ages, runs, mean):
     """Constant memory, replaced again and again: the highest estimate is too high, and the interval
@@ -102,6 +103,7 @@ def test_processes_one_after_the_other_are_not_added_up(run, target, heapscope):
     assert failed.returncode == 1 and "processes together" in failed.stdout
 
 
+@pytest.mark.costly
 def test_sampled_peaks_of_many_processes(run, target):
     """Thirty equal processes: the largest of their estimates is more than any of them held."""
     program = target("summits", "-pthread")

@@ -65,6 +65,7 @@ def program(target):
     return target("pinned_pages", "-pthread", "-O1")
 
 
+@pytest.mark.costly(cases=4)
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_exact(dist, heapscope, report, program, tmp_path, pattern):
     """What is predicted comes back within 10 %: of malloc_trim, and of each set of stacks."""
@@ -85,6 +86,7 @@ def test_exact(dist, heapscope, report, program, tmp_path, pattern):
         assert pattern == "arenas of fast blocks" or returned >= 1 << 20
 
 
+@pytest.mark.costly(cases=4)
 @pytest.mark.parametrize("pattern", ["comb", "two", "alike", "large", "arenas", "grown", "crossed"])
 def test_estimate(dist, heapscope, report, program, tmp_path, pattern):
     """From samples at the default interval, the interval contains what comes back."""
@@ -124,6 +126,7 @@ def remedies(said):
     return {row["remedy"] for row in said["ledger"]["remedies"]}
 
 
+@pytest.mark.costly
 def test_arenas_remedy(dist, heapscope, report, program, tmp_path):
     """MALLOC_ARENA_MAX is named where free memory lies in many arenas, and makes it less."""
     resident = {}
@@ -171,6 +174,7 @@ def test_attached(dist, heapscope, report, program, tmp_path):
     assert pins["unknown_page_bytes"] == pytest.approx(sparse_bytes(pins), rel=0.01)
 
 
+@pytest.mark.costly
 def test_several_processes(dist, heapscope, report, program, tmp_path):
     """The pages of several processes are added up; what freeing blocks would give back is told for each stack."""
     def pins(count):

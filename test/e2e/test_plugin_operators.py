@@ -24,12 +24,14 @@ def plugins(request, tmp_path):
     return files
 
 
+@pytest.mark.costly(cases=3)
 @pytest.mark.parametrize("interval", [1, 512])
 def test_run(run, target, plugins, interval):
     done = run([target("unloaded", "-ldl"), "300", *plugins], "-i", interval)
     assert (done.status, done.stdout) == (0, "ready\nfine\n")
 
 
+@pytest.mark.costly(cases=1)
 def test_attach(heapscope, target, plugins, tmp_path):
     program = target("unloaded", "-ldl")
     running = subprocess.Popen([program, "0", *map(str, plugins)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

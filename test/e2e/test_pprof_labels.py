@@ -25,6 +25,7 @@ def recorded(request, dist, tmp_path_factory):
     return file
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("labels", ["thread", "type", "age,thread", "scope,label", "thread,type,age,scope,label"])
 def test_sums_of_labels(heapscope, root, recorded, tmp_path, labels):
     """For each stack, the samples with labels add up to the one without, in all values."""
@@ -40,6 +41,7 @@ def test_sums_of_labels(heapscope, root, recorded, tmp_path, labels):
         assert all(sample.values[live] == 0 for sample in labelled if "thread" not in sample.labels)
 
 
+@pytest.mark.costly
 def test_sums_of_tags(heapscope, root, recorded, tmp_path):
     """One sample a block, which add up to what lives; addresses, threads and sizes are those of SQL."""
     types, plain = export(heapscope, root, recorded, tmp_path / "plain.pb.gz")
@@ -58,6 +60,7 @@ def test_sums_of_tags(heapscope, root, recorded, tmp_path):
     assert tagged[0].labels["units"]["bytes"] == "bytes" and tagged[0].labels["units"]["timestamp"] == "nanoseconds"
 
 
+@pytest.mark.costly
 def test_reading_them_again(heapscope, recorded, tmp_path):
     """heapscope reads the blocks of a pprof file."""
     out = tmp_path / "t.pb.gz"

@@ -114,6 +114,7 @@ def frames_of_blocks(heapscope, trace):
     return found
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("python", SUPPORTED)
 def test_frames_are_those_of_the_interpreter(run, heapscope, tmp_path, python):
     """At 1,000 moments and more: in functions, methods, generators, coroutines, destructors, callbacks from C, code that was
@@ -241,6 +242,7 @@ parts = [array[i] * 2.0 for i in range(100)]
 """
 
 
+@pytest.mark.costly
 def test_stacks_through_extensions_are_whole(run, heapscope, tmp_path):
     """From main to malloc, 99 of 100, with json, sqlite3, lxml and numpy."""
     if subprocess.run(["/usr/bin/python3", "-c", "import lxml, numpy"], stderr=subprocess.DEVNULL).returncode:

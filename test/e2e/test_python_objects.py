@@ -105,6 +105,7 @@ def blocks_in_use(program, python, count):
     return sum(size * number for size, number in counts), sum(number for _, number in counts)
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("python", INTERPRETERS)
 def test_all_objects(run, program, python):
     """As many as the interpreter counts, and not fewer bytes than it says that they have."""
@@ -117,6 +118,7 @@ def test_all_objects(run, program, python):
     assert found_bytes + heaps["libc.malloc"][0] >= 0.99 * size_bytes
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("python", EACH)
 def test_nothing_twice(run, program, python):
     """With malloc for objects, the same blocks are all malloc's. The interpreter maps its frames itself since Python 3.11, and so
@@ -141,6 +143,7 @@ def test_arenas_are_not_mapped_memory(run, program, python):
     assert allocated["mmap"] >= 4 * ARENA_BYTES_MIN, allocated
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("python", EACH)
 @pytest.mark.parametrize("allocator", ["pymalloc_debug", "pymalloc"])
 def test_other_modes(run, program, python, allocator):
@@ -150,6 +153,7 @@ def test_other_modes(run, program, python, allocator):
     assert is_near(found["python.obj"][1], heaps["python.obj"][1], 0.03), (found, heaps)
 
 
+@pytest.mark.costly
 def test_sampled(run, program):
     exact, _ = recorded(run, program, INTERPRETERS[0], 50000)
     found, _ = recorded(run, program, INTERPRETERS[0], 50000, interval=4096)
@@ -162,6 +166,7 @@ def intervals(run, program, *options):
     return {heap["name"]: heap["interval_bytes"] for heap in done.report()["heaps"] if heap["name"] != "mmap"}
 
 
+@pytest.mark.costly
 def test_interval(run, program):
     """Wider than malloc's, unless the user says what it is."""
     assert intervals(run, program) == {"libc.malloc": 4096, "python.obj": 32768}
@@ -187,6 +192,7 @@ def test_left_out(run, program):
     assert "python.obj" not in live(done.report())
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("times", [1, 2])
 def test_embedded(run, target, library, times):
@@ -197,6 +203,7 @@ def test_embedded(run, target, library, times):
     assert live(done.report())["python.obj"][1] > 30000
 
 
+@pytest.mark.costly(cases=2)
 @pytest.mark.parametrize("python", EACH)
 def test_attached(heapscope, report, tmp_path, python):
     """Objects from before may be freed; afterwards the process can be attached to again."""

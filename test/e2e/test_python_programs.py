@@ -33,6 +33,7 @@ os._exit(0)
 """
 
 
+@pytest.mark.costly
 def test_fork(run, report, tmp_path):
     """A forked child has the parent's objects and its own."""
     (tmp_path / "program.py").write_text(FORK)
@@ -58,6 +59,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_multiprocessing(run, tmp_path, method):
     (tmp_path / "program.py").write_text(MULTIPROCESSING)
@@ -82,6 +84,7 @@ os._exit(0)
 """
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("python", SOME)
 def test_threads(run, tmp_path, python):
     """Each frees what it made before; what another has freed is gone."""
@@ -113,6 +116,7 @@ it.run_string(ids[1], "os._exit(0)")
 """
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("python", SOME)
 def test_subinterpreters(run, tmp_path, python):
     (tmp_path / "program.py").write_text(SUBINTERPRETERS)
@@ -138,6 +142,7 @@ os._exit(0)
 """
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("python", SOME)
 def test_allocator_of_the_programs_own(run, target, tmp_path, python):
     """It stays in front, and goes when the program says so."""
@@ -164,6 +169,7 @@ os._exit(0)
 """
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("python", SOME)
 @pytest.mark.parametrize("allocator", ["pymalloc", "pymalloc_debug"])
 def test_tracemalloc(run, tmp_path, python, allocator):
@@ -174,6 +180,7 @@ def test_tracemalloc(run, tmp_path, python, allocator):
     assert is_near(live(done.report())["python.obj"][1], live(expected.report())["python.obj"][1], 0.05)
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_library_that_is_unloaded(run, target, library):
     """The interpreter's library goes, and comes again. (Whether the loader lets it go is its affair.)"""
@@ -201,6 +208,7 @@ time.sleep(60)
 """
 
 
+@pytest.mark.costly
 def test_attached_to_a_million_objects(dist, report, tmp_path):
     """At -i 1, at least 99 % of their bytes."""
     need_ptrace()

@@ -77,6 +77,7 @@ MODES = {"default": {}, "debug": {"PYTHONMALLOC": "debug"}, "pymalloc_debug": {"
          "tracemalloc": {"PYTHONTRACEMALLOC": "1"}, "both": {"PYTHONMALLOC": "debug", "PYTHONTRACEMALLOC": "1"}}
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("python", SOME)
 def test_content(run, tmp_path, python, mode):
@@ -92,6 +93,7 @@ def test_content(run, tmp_path, python, mode):
         assert heap["alloc"]["bytes"] > 60 << 20 and heap["live"]["bytes"] < 10 << 20, heap
 
 
+@pytest.mark.costly(cases=2)
 @pytest.mark.parametrize("library", ["libjemalloc.so.2", "libmimalloc.so.2", "libtcmalloc.so.4"])
 def test_other_mallocs(run, tmp_path, library):
     (tmp_path / "program.py").write_text(STRESS.replace("print(len(kept))", OWNERS + "print(owners())"))
@@ -123,6 +125,7 @@ os._exit(0)
 """
 
 
+@pytest.mark.costly(cases=2)
 @pytest.mark.parametrize("python", SOME)
 def test_the_interpreters_count_of_blocks(run, tmp_path, python):
     (tmp_path / "program.py").write_text(COUNT)
@@ -136,6 +139,7 @@ def test_the_interpreters_count_of_blocks(run, tmp_path, python):
 KEEP = MAKE + "keep = make(int(sys.argv[1]))\nos._exit(0)"
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("python", EACH)
 def test_nothing_twice(run, tmp_path, python):
     """malloc's heap, which is exact here, has none of the samples that malloc serves; their sizes are the objects'."""
@@ -167,6 +171,7 @@ def owners(domain=2):
 ALL, ALLOCATIONS = "True True True True\n", "True True True False\n"
 
 
+@pytest.mark.costly(cases=4)
 @pytest.mark.parametrize("python", SOME)
 @pytest.mark.parametrize("options,expected", [((), ALLOCATIONS), (("-i", MOVED), ALLOCATIONS), (("-i", 4096), ALL), (("-i", 1), ALL),
                                               (("-i", 1, "--all-heaps", "--heaps", "python.obj=64K"), ALLOCATIONS)])
@@ -178,6 +183,7 @@ RAW = OWNERS + STRESS.replace("kept = {}", "ctypes.PyDLL(sys.argv[2]).put_in_fro
     "print(len(kept))", "print(owners())")
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("python", SOME)
 def test_raw_allocator_of_the_programs_own(run, target, tmp_path, python):
     """It writes behind each block as if that had the size it was asked for: samples are not moved there."""
@@ -227,6 +233,7 @@ with open("/proc/self/statm") as statm:
 """
 
 
+@pytest.mark.costly
 def test_free_memory_is_not_cut_up(run):
     """Samples that stay for long lie side by side, and not between the large blocks of the program."""
     plain = int(subprocess.run(["/usr/bin/python3", "-c", COMB], env=clean_env(), capture_output=True, text=True, check=True).stdout)
@@ -250,6 +257,7 @@ os._exit(0)
 """
 
 
+@pytest.mark.costly(cases=4)
 @pytest.mark.parametrize("python", SOME)
 @pytest.mark.parametrize("frees", [False, True])
 def test_forked_child(run, report, tmp_path, python, frees):
@@ -263,6 +271,7 @@ def test_forked_child(run, report, tmp_path, python, frees):
     assert of_child - of_parent < 1 << 20 if frees else of_child - of_parent > 1 << 20, (of_parent, of_child)
 
 
+@pytest.mark.costly(cases=2)
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("close", [(), ("close",)])
 def test_interpreter_that_begins_anew(run, target, library, close):
@@ -292,6 +301,7 @@ def step(process, count):
     assert process.stdout.readline() == "made\n"
 
 
+@pytest.mark.costly(cases=2)
 @pytest.mark.parametrize("python", EACH)
 @pytest.mark.parametrize("intervals", [(MOVED, MOVED), (MOVED, 1), (1, MOVED)])
 def test_attached_twice(dist, report, tmp_path, python, intervals):

@@ -46,6 +46,7 @@ def test_daemon_attaches_to_what_starts_later(dist, daemon, report, tmp_path):
     assert said["totals"]["alloc"]["bytes"] > 100_000
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
 def test_session_ends_with_its_command(dist, daemon, report, tmp_path, how):
     """What was recorded until then is kept; another session may use the name and the process."""

@@ -73,6 +73,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.costly
 def test_python(dist, heapscope, tmp_path):
     file = tmp_path / "x.pftrace"
     it = Running(dist, file, ["/usr/bin/python3", "-c", PYTHON])
@@ -101,6 +102,7 @@ def test_sql(dist, heapscope, target, tmp_path):
     assert float(done.stdout.splitlines()[1]) == 50
 
 
+@pytest.mark.costly
 def test_late_blocks(dist, heapscope, target, tmp_path):
     """A reading of types ends after 15 ms; the next one goes on with what was not read, which is told apart. Objects behind many blocks
     without a type are found before all of these are read."""

@@ -111,6 +111,7 @@ def test_a_pipe_of_something_else(dist, tmp_path):
     assert process.returncode == 1
 
 
+@pytest.mark.costly
 def test_one_stack_many_times(dist, tmp_path):
     """A few kilobytes that expand to ten million lines of one stack: one sample."""
     file = tmp_path / "stacks.gz"
@@ -121,6 +122,7 @@ def test_one_stack_many_times(dist, tmp_path):
     assert (done.returncode, done.stdout, done.stderr) == (0, "main;f 10000000\n", "")
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("command", [["report"], ["export", "-f", "folded"], ["query"], ["diff", "-"], ["check", "--max-live", "1G"]])
 def test_more_than_there_is_memory_for(dist, tmp_path, command):
     """How much a file may expand is limited; here by the user, to much less than our own limit."""

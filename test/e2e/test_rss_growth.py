@@ -67,6 +67,7 @@ def resident(heapscope, pair):
     return json.loads(heapscope("diff", "--rss", "--json", *pair).stdout)["resident"]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("cause", CAUSES)
 def test_cause(heapscope, pairs, cause):
     found = resident(heapscope, pairs[cause])

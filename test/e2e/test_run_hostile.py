@@ -31,6 +31,7 @@ sys.exit(status)
 """
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("seconds", [0.3, pytest.param(20, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("parts", PARTS)
 def test_region_overwritten_while_it_is_read(dist, heapscope, target, root, tmp_path, parts, seconds):

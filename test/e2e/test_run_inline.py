@@ -42,6 +42,7 @@ def test_exact(exact, allocator, position):
     without_waits(exact(["threads", "churn", "300"], flags=flags_of(allocator, position)))
 
 
+@pytest.mark.costly(cases=4)
 @pytest.mark.parametrize("what", ["cross", "storm", "keys", "tiny", "raw"])
 @pytest.mark.parametrize("allocator", ALL)
 def test_threads(exact, allocator, what):
@@ -61,6 +62,7 @@ def test_operators(exact, allocator):
     without_waits(exact(["operators"], flags=flags_of(allocator)))
 
 
+@pytest.mark.costly(cases=2)
 @pytest.mark.parametrize("what", ["fork", "tree", "daemon", "vfork"])
 @pytest.mark.parametrize("allocator", ALL)
 def test_children(exact, allocator, what):
@@ -101,6 +103,7 @@ void touch(void) { free(kept); }
     assert early["alloc"]["bytes"] == 12345 and early["live"]["count"] == 0
 
 
+@pytest.mark.costly(cases=4)
 @pytest.mark.parametrize(
     "what",
     ["none", "as", "fsize", "nofile", "fds", "range", "chroot", "stack", "mask", "hidden", "seccomp", "seccomp_errno"],
@@ -234,6 +237,7 @@ print("done")
 """
 
 
+@pytest.mark.costly(cases=4)
 @pytest.mark.parametrize("how", ["leaves", "long", "short", "0", "7", "exists", "silent"])
 def test_program_that_lies(run, how):
     """It says that it waits, and does something else: the request has no effect, and ends in time."""
@@ -293,6 +297,7 @@ def child_of(process, name):
                 return int(pid)
 
 
+@pytest.mark.costly
 def test_killed_program(dist, target, tmp_path):
     """Killed at any moment of its start; heapscope may be holding it just then, and notices its end
     all the same."""

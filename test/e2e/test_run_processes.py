@@ -132,6 +132,7 @@ def test_children_that_execute_programs_that_are_not_recorded(run, heapscope, tm
     assert "and 1 more process executed another program" in words and "exact: all" not in words
 
 
+@pytest.mark.costly
 def test_exec_between_dumps(run, heapscope):
     """Each image is one process with all its dumps; the last dump of the older one comes before the
     first of the newer one."""
@@ -156,6 +157,7 @@ def test_exec_between_dumps(run, heapscope):
     assert abs(live - processes[-1]["live"]["bytes"]) <= 16, (live, processes)
 
 
+@pytest.mark.costly
 def test_many_short_processes(dist, report, tmp_path):
     """More processes than descriptors, and every single one is in the file."""
     count = 300
@@ -298,6 +300,7 @@ def memfd(bytes, seal=True, data=b""):
 """
 
 
+@pytest.mark.costly(cases=4)
 @pytest.mark.parametrize(
     "attack",
     [

@@ -83,6 +83,7 @@ def windows(target, *words):
     return [target("windows", "-pthread", "-O2"), *map(str, words)]
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("threads", [1, 4])
 def test_each_snapshot_adds_up(run, reports, target, threads):
     done = run(windows(target, 2, threads), "-i", 1, "--dump-every", "20ms")
@@ -93,6 +94,7 @@ def test_each_snapshot_adds_up(run, reports, target, threads):
     assert len(read_sites(found[-1])) == threads
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("seconds", [1, pytest.param(20, marks=pytest.mark.slow)])
 def test_no_effect_without_its_cause(run, reports, target, seconds):
     """A block that was allocated because of another one is not there without it."""
@@ -104,6 +106,7 @@ def test_no_effect_without_its_cause(run, reports, target, seconds):
     assert [f for f in found if f.get("site_1", 0) > f.get("site_0", 0)] == []
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("seconds", [1, pytest.param(20, marks=pytest.mark.slow)])
 def test_blocks_that_move_are_nowhere_twice(run, reports, target, seconds):
     """Each thread has all its blocks, at whatever site, or lacks the one that it is moving."""
@@ -147,6 +150,7 @@ def start(dist, tmp_path):
             process.wait(timeout=30)
 
 
+@pytest.mark.costly
 def test_stopped_program(start, reports, target, tmp_path):
     """Snapshots continue while the program is stopped, and all say the same."""
     process, pid = start(*windows(target, 1, 3), file=tmp_path / "x")
@@ -162,6 +166,7 @@ def test_stopped_program(start, reports, target, tmp_path):
     assert sum(a == b for a, b in zip(newest, newest[1:])) > 8
 
 
+@pytest.mark.costly
 def test_one_thread_stuck(start, reports, target, tmp_path):
     """A thread is stopped at any place, usually in the client's code; the others continue."""
     libc = ctypes.CDLL(None, use_errno=True)
@@ -193,6 +198,7 @@ def test_one_thread_stuck(start, reports, target, tmp_path):
     assert len(held) > 8
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("count", [6, pytest.param(300, marks=pytest.mark.slow)])
 def test_killed_at_any_moment(start, report, reports, target, tmp_path, count):
     """The remaining file is a complete profile, and its last snapshot is an instant like all the

@@ -41,6 +41,7 @@ def test_scopes_of_blocks(dist, program):
     assert child.pid != own.pid and of_malloc(child, 1000) == {**SCOPES, **IN_CHILD}
 
 
+@pytest.mark.costly
 def test_scopes_in_cpp(dist, target, flags):
     (region,) = record(dist, [target("scopes_cpp", "-std=c++17", *flags[0], *flags[1])])
     fails = ["fails", "fails by macro", "never ended"]
@@ -122,6 +123,7 @@ def test_totals_are_as_without_scopes(run, target, flags, heapscope):
     assert with_scopes == without
 
 
+@pytest.mark.costly
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed")
 def test_instructions(root, target, flags, tmp_path, monkeypatch):
     """A sample costs the same whether its thread has never opened a scope or has none open now."""
@@ -158,6 +160,7 @@ other = [str(i) * 9 for i in range(20000)]
 """
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("interval", [1, 16384], ids=lambda interval: f"i{interval}")
 def test_objects_of_python(heapscope, dist, run, interval):
     """The scopes of a Python program, also for samples that are moved to malloc."""

@@ -115,6 +115,7 @@ def assert_told(heapscope, file, language, stdout, count):
     assert not wrong, f"{len(wrong)} of {count} differ, as {wrong[0]}"
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("language", sorted(LANGUAGES))
 def test_as_the_interpreter_says(dist, heapscope, tmp_path, language):
     """At 1,000 moments the frames of the script are those of caller(), debug_backtrace() and caller_locations()."""
@@ -139,6 +140,7 @@ def test_attached(dist, heapscope, tmp_path, language):
     assert_told(heapscope, file, language, stdout, 100)
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("language", sorted(LANGUAGES))
 def test_stacks_are_whole(dist, heapscope, tmp_path, language):
     """With frames of a script in them, 99 % of the stacks lead to the beginning of the program or of a thread."""

@@ -83,6 +83,7 @@ def is_run(live):
 # --- snapshots ----------------------------------------------------------------------------------
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("command", ["run", "attach"])
 def test_snapshot_while_it_runs(record, heapscope, report, tmp_path, command):
     it = record(command, python())
@@ -167,6 +168,7 @@ def test_a_stopped_collector_is_not_waited_for(record, heapscope):
     it.process.send_signal(signal.SIGCONT)
 
 
+@pytest.mark.costly
 def test_one_that_dies_meanwhile(record, heapscope, report, tmp_path):
     """A snapshot or an error message, whenever the process dies; and the recording is complete."""
     for attempt in range(5):
@@ -203,6 +205,7 @@ sys.exit(0 if count and ("recorded any more" in got or "hung up" in got or got =
 """
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("command, count", [("run", 40), ("attach", 40),
                                             pytest.param("run", 1000, marks=pytest.mark.slow),
                                             pytest.param("attach", 1000, marks=pytest.mark.slow)])

@@ -402,6 +402,7 @@ def test_smaps_of_one_that_stands_still(dist, heapscope, steps, tmp_path):
     assert beside.values(program.pid, "smr_pss_kb")
 
 
+@pytest.mark.costly
 def test_many_mappings_do_not_hold_up_dumps(dist, heapscope, steps, tmp_path):
     file = tmp_path / "a.pftrace"
     program = record(dist, file, steps, "--smaps", "--dump-every", "200ms")

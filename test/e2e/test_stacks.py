@@ -125,6 +125,7 @@ def run_node(witness, tmp_path, program, every):
 SLOW_NODE = ("async", "churn", "eval", "gc", "json", "osr", "regex", "wasm", "workers")
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("program", ["hot", *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW_NODE)])
 def test_node(witness, tmp_path, program):
     """V8's code has frame pointers and no unwind information; its built-in code is mapped twice,
@@ -135,6 +136,7 @@ def test_node(witness, tmp_path, program):
         assert total["threads"] >= 100
 
 
+@pytest.mark.costly
 def test_node_deep(witness, tmp_path):
     """libunwind gives up in most of these stacks; its frames after it is resumed are compared."""
     total = run_node(witness, tmp_path, "recurse", every=10)
@@ -181,6 +183,7 @@ def test_sqlite(witness, tmp_path):
     check(run(witness, tmp_path, ["sqlite3", "-batch", ":memory:", f".read {script}"]), 10000)
 
 
+@pytest.mark.costly
 def test_redis(witness, tmp_path):
     need("redis-server", "redis-cli")
     socket, out = tmp_path / "socket", tmp_path / "out.json"

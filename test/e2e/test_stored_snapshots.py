@@ -166,6 +166,7 @@ def test_nothing_is_stored(make, target, report, options, said):
     assert daemon.end() == 0 and daemon.names() == []
 
 
+@pytest.mark.costly
 def test_many_at_once(daemon, target):
     daemon.begin("-n", "snapper*", "-i", 1)
     programs = [daemon.snapper(target) for _ in range(4)]

@@ -87,6 +87,7 @@ def test_appended_names(heapscope, dist, recorded, tmp_path):
     assert again.returncode == 0 and (tmp_path / "more").read_bytes() == b"" and " 0 of them from this call" in again.stderr
 
 
+@pytest.mark.costly(cases=4)
 @pytest.mark.parametrize("place", [
     "{path}", "{folder}/my prog.debug", "my prog", ".build-id/{id2}/{rest}.debug", "{id2}/{rest}.debug",
     "{id}/any name", "{path}/{id}", "{folder}/.debug/my prog.debug", "usr/lib/debug{path}.debug", "any/where/any name",
@@ -144,6 +145,7 @@ def pack(path, members, compression=zipfile.ZIP_STORED, alignment=4096):
 ARCHIVES = ["{folder}/base.apk", "base.apk"]
 
 
+@pytest.mark.costly(cases=4)
 @pytest.mark.parametrize("alignment", [4096, 1])
 @pytest.mark.parametrize("place", [*ARCHIVES, "its own path"])
 def test_library_in_an_archive(heapscope, in_archive, tmp_path, place, alignment):

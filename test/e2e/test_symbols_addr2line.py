@@ -98,6 +98,7 @@ def share_that_agrees(found, addresses, module, tools=TOOLS):
     return 1 - len(different) / len(addresses)
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("name", BUILDS)
 def test_programs(symbols, built, name):
     program = built(name)
@@ -130,6 +131,7 @@ def test_inlined_chain(symbols, built, name):
     assert str(SOURCE) in files
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name, count", [
     (LIBS / "libc.so.6", 4000),
     (LIBS / "libpython3.11.so.1.0", 4000),
@@ -149,6 +151,7 @@ def test_separate_debug_files(symbols, name, count):
     assert share_that_agrees(found, addresses, debug, ("addr2line", "llvm-addr2line-14")) >= 0.995
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize(
     "path, source, options",
     [

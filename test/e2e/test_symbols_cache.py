@@ -58,6 +58,7 @@ def assert_same(symbols, module, addresses, cache, *options, entry_count=1):
     return cold
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", ["libc.so.6", "ld-linux-x86-64.so.2", "libm.so.6"])
 def test_system_libraries(symbols, cache, name):
     path = LIBC / name
@@ -69,6 +70,7 @@ def test_system_libraries(symbols, cache, name):
     assert found.source == "dwarf"
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("flags", [["-gz=zlib"], ["-gz=zlib", "-gdwarf-4"], ["-gz=zlib", "-fdebug-types-section"]])
 def test_inlined_calls(symbols, tmp_path, cache, flags):
     full, _ = build(tmp_path, *flags)
@@ -77,6 +79,7 @@ def test_inlined_calls(symbols, tmp_path, cache, flags):
     assert any(len(chain) > 2 for chain in found.chains.values())
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("compiler", ["g++ -gdwarf-5", "g++ -gdwarf-4", "g++ -gsplit-dwarf", "clang++ -gdwarf-5"])
 def test_zstd(symbols, tmp_path, cache, compiler):
     """Debian's elfutils cannot unpack it; names, lines and inlined calls are those of the
@@ -94,6 +97,7 @@ def test_zstd(symbols, tmp_path, cache, compiler):
     assert any(len(chain) > 2 for chain in found.chains.values())
 
 
+@pytest.mark.costly
 def test_unpacked_or_unusual_is_not_kept(symbols, tmp_path, cache):
     programs = []
     for kind in (["-gz=none"], ["-gz=zlib-gnu"], ["-gz=zlib", "-gsplit-dwarf"], ["-gz=zlib", "-Wl,--build-id=none"]):
@@ -105,6 +109,7 @@ def test_unpacked_or_unusual_is_not_kept(symbols, tmp_path, cache):
         assert_same(symbols, full, reference.call_sites(full), cache, entry_count=0)
 
 
+@pytest.mark.costly
 def test_dwz(symbols, tmp_path, cache):
     """Compressed debug files with common parts in a third file: both are cached, and names come
     from both."""
@@ -124,6 +129,7 @@ def test_dwz(symbols, tmp_path, cache):
     assert_same(symbols, program, reference.call_sites(full), cache, entry_count=2)
 
 
+@pytest.mark.costly
 def test_debug_file_that_comes_later(symbols, tmp_path, cache):
     full, debug = build(tmp_path, "-gz=zlib")
     program, away = tmp_path / "program", tmp_path / "away.debug"
@@ -140,6 +146,7 @@ def test_debug_file_that_comes_later(symbols, tmp_path, cache):
     assert symbols(program, addresses, "-c", cache).source in ("none", "dynsym")
 
 
+@pytest.mark.costly
 def test_debug_file_that_is_replaced(symbols, tmp_path, cache):
     """Another file with the same build id, size and modification time: other names."""
     full, debug = build(tmp_path, "-gz=none")
@@ -164,6 +171,7 @@ def test_debug_file_that_is_replaced(symbols, tmp_path, cache):
     assert_same(symbols, full, addresses, cache, entry_count=2)
 
 
+@pytest.mark.costly
 def test_broken_entry_is_replaced(symbols, tmp_path, cache):
     full, _ = build(tmp_path, "-gz=zlib")
     addresses = reference.call_sites(full)
@@ -177,6 +185,7 @@ def test_broken_entry_is_replaced(symbols, tmp_path, cache):
         assert entry.read_bytes() == whole
 
 
+@pytest.mark.costly
 def test_a_whole_disk_is_no_error(symbols, tmp_path, cache):
     """RLIMIT_FSIZE simulates a full disk: nothing is cached, and names are found."""
     full, _ = build(tmp_path, "-gz=zlib")

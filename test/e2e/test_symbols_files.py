@@ -179,6 +179,7 @@ def test_mini_debug_info(symbols, module, tmp_path):
     assert found.source == "minidebug" and module.names(found) == ["hidden", "exported"]
 
 
+@pytest.mark.costly
 def test_mini_debug_info_that_is_too_large(symbols, module, tmp_path):
     """200 KB of xz that expand to 1 GiB of zeros."""
     bomb = tmp_path / "bomb"

@@ -36,6 +36,7 @@ def program(tmp_path_factory):
     return data, reference.call_sites(path), areas
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     "seed", [*range(20), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(20, 120))]
 )
@@ -55,6 +56,7 @@ def test_changed_bytes(symbols, program, tmp_path, seed):
     assert len(found.chains) == len(addresses)
 
 
+@pytest.mark.costly(cases=2)
 @pytest.mark.parametrize("kind", ["noise", "zeros", "ones", "cut"])
 def test_whole_sections(symbols, program, tmp_path, kind):
     data, addresses, areas = program

@@ -85,6 +85,7 @@ def test_a_mistake_in_a_header_is_found(tree, tidy):
     assert status == 1 and "thing.h:3" in said and "readability-braces" in said
 
 
+@pytest.mark.costly
 def test_only_what_changed_is_checked_again(tree, tidy):
     write(tree / "src/rt/thing.h", "int f(int a);\n")
     write(tree / "src/good.c", '#include "rt/thing.h"\nint f(int a)\n{\n    return a;\n}\n')

@@ -43,11 +43,13 @@ def test_stacks_that_overflow(exact):
 # --- threads that come and go while snapshots are taken ----------------------------------------------
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("program", [["churn", "6000"], ["keys"], ["cross"], ["tiny"]], ids="-".join)
 def test_threads_while_snapshots_are_taken(exact, program):
     exact(["threads", *program], *DUMPS)
 
 
+@pytest.mark.costly
 def test_plugins_on_several_threads(exact, target):
     plugins = [target("plugin", *SHARED, f"-DSITE_NAME=site_plugin_{c}", f"-DRETURNED={i}") for i, c in enumerate("abc")]
     measured = exact(["plugin_threads", "1500", *plugins], *DUMPS, flags=["-ldl"])
@@ -58,6 +60,7 @@ def test_plugins_on_several_threads(exact, target):
 # --- processes ------------------------------------------------------------------------------------
 
 
+@pytest.mark.costly(cases=4)
 @pytest.mark.parametrize("what", ["raw", "three", "vfork", "shared", "bomb"])
 def test_processes_made_by_hand(exact, what):
     """What a child does in its own memory does not count for its parent; what it does in its
@@ -68,6 +71,7 @@ def test_processes_made_by_hand(exact, what):
     assert ("site_guest" in measured.sites) == (what in ("vfork", "shared"))
 
 
+@pytest.mark.costly(cases=8)
 @pytest.mark.parametrize("interval", INTERVALS)
 @pytest.mark.parametrize("what", ["raw", "three", "vfork", "shared", "bomb"])
 def test_processes_made_by_hand_end_as_ever(same, target, what, interval):
@@ -201,6 +205,7 @@ def of_any_process(text):
     return re.sub(r"\b(process|Thread|LWP|pid) (0x)?[0-9a-f]+|0x[0-9a-f]{8,}|\b0000[0-9a-f]{12}", r"\1 N", text)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("interval", INTERVALS)
 def test_under_gdb(same, target, interval):
     """Breakpoints, backtraces and a debugger's calls into the program work as without heapscope."""
@@ -215,6 +220,7 @@ def test_under_gdb(same, target, interval):
     assert "called" in profiled.stdout
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("interval", INTERVALS)
 def test_under_valgrind(same, target, interval):
     """valgrind counts errors of the program; the client causes none."""
@@ -222,6 +228,7 @@ def test_under_valgrind(same, target, interval):
     same([valgrind, "-q", "--error-exitcode=9", target("throws", "-pthread"), "1", "20"], interval)
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("interval", INTERVALS)
 def test_under_strace(same, target, tmp_path, interval):
     (strace,) = need("strace")

@@ -178,6 +178,7 @@ def fields(data):
     return found
 
 
+@pytest.mark.costly
 def test_large_dump_is_split(tmp_path):
     path = write("large", tmp_path / "large")
     packets = parse(protoc("decode", path.read_bytes()))["packet"]
@@ -266,6 +267,7 @@ def test_modules_are_where_they_were(packets):
                       for i, pid in ((0, 100), (1, 101), (2, 100))}
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("scenario", ["session", "large"])
 def test_compressed_packets_hold_the_same(tmp_path, scenario):
     plain = write(scenario, tmp_path / "plain").read_bytes()

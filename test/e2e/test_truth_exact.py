@@ -86,6 +86,7 @@ def test_more_stacks_than_a_small_table_holds(exact, heapscope, threads):
     assert 2048 * threads <= walked <= of_large + of_small
 
 
+@pytest.mark.costly(cases=2)
 @pytest.mark.parametrize("name", ALLOCATORS)
 @pytest.mark.parametrize("what", ["churn", "storm"])
 def test_threads_of_an_allocator(exact, what, name):
@@ -158,6 +159,7 @@ def test_every_image_of_a_process(run, target, tmp_path):
     assert measured.sites["site_image"].live_bytes == sum(range(100, 106))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("flag", [[], ["-Wl,--build-id=none"]], ids=["", "no-build-id"])
 def test_plugins_at_one_address(exact, target, flag):
     """Each is opened and closed 4,000 times at the addresses of the others: stacks name the right
@@ -254,6 +256,7 @@ def test_program_with_gaps(exact):
     assert all(frames[-1]["function"] == "_start" for frames in stacks), stacks
 
 
+@pytest.mark.costly(cases=8)
 @pytest.mark.parametrize(
     "what",
     ["none", "as", "data", "fsize", "nofile", "fds", "range", "chroot", "stack", "mask", "hidden"]

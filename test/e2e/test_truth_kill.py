@@ -11,6 +11,7 @@ from truth import Amounts, new_truth, read_sites, read_truth
 from waiting import let_time_pass
 
 
+@pytest.mark.costly(cases=2)
 @pytest.mark.parametrize("threads", [0, 3])
 @pytest.mark.parametrize("after", [0.05, 1.0])
 def test_sigkill(dist, report, target, tmp_path, threads, after):

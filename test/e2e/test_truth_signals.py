@@ -23,6 +23,7 @@ def signals(run, target, tmp_path):
     return call
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("stack", STACKS)
 def test_handler_allocates(signals, stack):
     """What it allocates while we record is lost and counted, each; nothing else, and no free."""
@@ -39,6 +40,7 @@ def test_handler_allocates(signals, stack):
     assert live.live_count <= signal_count
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("stack", STACKS)
 def test_handler_jumps_away(signals, stack):
     """Thousands of operations are left in the middle. Recording goes on, and the rest is exact."""
@@ -62,6 +64,7 @@ def test_handler_jumps_away(signals, stack):
     assert sum(s["live"]["count"] for s in last) == 1000
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("stack", STACKS)
 def test_handler_allocates_inside_realloc(signals, stack):
     """An allocator whose realloc calls malloc by name, interrupted by a handler that does."""

@@ -171,6 +171,7 @@ def check_intervals(done, least=None):
     assert min(rare.values()) >= bound(done.rare(), 0.02), rare
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("interval, runs", [(4096, 60), (512, 20), pytest.param(4096, 300, marks=pytest.mark.slow)])
 def test_mixed_sizes(run, tmp_path, target, interval, runs):
     """Small blocks that no sample hit are in no variance: the stated ends hold all the same. Also
@@ -252,6 +253,7 @@ def check_bias(done, bound=4.5):
     assert not far, far
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("runs", [40, pytest.param(200, marks=pytest.mark.slow)])
 def test_intervals_hold(trials, target, runs):
     done = trials([target("stats", "-pthread"), "0"], runs)
@@ -260,6 +262,7 @@ def test_intervals_hold(trials, target, runs):
     check_bias(done)
 
 
+@pytest.mark.costly
 def test_threads_are_sampled_alike(trials, target):
     """Each thread has a countdown of its own; four of them estimate as well as one.
 
@@ -271,6 +274,7 @@ def test_threads_are_sampled_alike(trials, target):
     check_bias(done, 8)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("interval", [16, 512, 65536])
 def test_other_intervals(trials, target, interval):
     done = trials([target("stats", "-pthread"), "0"], 10, interval)
@@ -278,6 +282,7 @@ def test_other_intervals(trials, target, interval):
     check_bias(done, 6)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("how", ["calloc(1, n)", "realloc(NULL, n)"])
 def test_allocator_that_calls_itself_by_name(trials, target, how):
     """Its calloc calls malloc, which is hooked too: each block must have one chance, not two."""

@@ -25,6 +25,7 @@ def counts(heapscope, file, *options):
     return {name: amount["count"] for name, amount in types_of(heapscope, file, "--heap", "pool", *options).items()}
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("more", [(), ("--no-types",)])
 def test_known_types(dist, heapscope, program, tmp_path, more):
     """Each block has its type, whatever its memory and its stack say; also where memory is not read."""
@@ -54,6 +55,7 @@ def test_totals_are_those_of_the_stacks(dist, heapscope, program, tmp_path):
     assert len(takes) == 8 and sum(stack["live"]["count"] for stack in takes) == 8 * COUNT
 
 
+@pytest.mark.costly
 def test_a_million_types(dist, heapscope, program, tmp_path):
     """32,764 have their names; the report says how much the others are."""
     it = Running(dist, tmp_path / "run.pftrace", [program, "many", 1000000])
@@ -78,6 +80,7 @@ def test_child(dist, heapscope, program, tmp_path):
     assert child.items() >= (FIXED | {"Node": 2 * COUNT + 1, "Child": 1}).items()
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("weak", [False, True])
 def test_without_a_client(target, flags, weak):
     program = target("typed_heap", *flags[0], *(["-DHEAPSCOPE_WEAK"] if weak else flags[1]))

@@ -87,6 +87,7 @@ def check(typed, said):
     assert {key: n for key, n in typed.counts.items() if n > wanted.get(key, 0)} == {}
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("form, flags", [
     ("with symbols", "-O2"), ("debug file apart", "-O2"), ("stripped", "-O2"), ("stripped", "-O0 -no-pie"),
     ("stripped", "-O2 -static-libstdc++ -static-libgcc"), ("with symbols", "-O2 -Wl,-z,now -Wl,-z,noseparate-code")])
@@ -103,11 +104,13 @@ def test_classes(dist, tmp_path, types_of, form, flags):
     assert typed.facts["named"] == sum(said.values())
 
 
+@pytest.mark.costly
 def test_clang(dist, tmp_path, types_of):
     with recorded(dist, tmp_path, [build(tmp_path, "-O2", compiler="clang++"), COUNT]) as (collector, pid, said):
         check(types_of(collector, pid), said)
 
 
+@pytest.mark.costly
 def test_without_rtti(dist, tmp_path, types_of):
     """Then symbols are needed, and without them nothing is said rather than something wrong."""
     program = build(tmp_path, "-O2", "-fno-rtti")
@@ -118,6 +121,7 @@ def test_without_rtti(dist, tmp_path, types_of):
         assert types_of(collector, pid).counts == {}
 
 
+@pytest.mark.costly
 def test_a_forked_child(dist, tmp_path, types_of):
     """Reading leaves the pages shared that a child has in common with its parent."""
 
@@ -170,6 +174,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("allocator", ["pymalloc", "malloc"])
 @pytest.mark.parametrize("python", ["/usr/bin/python3", *(str(VERSIONS / v / "bin/python3") for v in ("3.8.18", "3.12.1", "3.13.0"))])
 def test_python(dist, tmp_path, types_of, python, allocator):

@@ -495,6 +495,7 @@ def check_moments(ui, pid):
     ui.moment_folder = os.path.dirname(paths[0])
 
 
+@pytest.mark.costly
 def test_recording_with_a_daemon(start_ui, daemon, growing, tmp_path):
     ui = start_ui(env={"HEAPSCOPE_SOCKET": daemon.socket})
     started = post(ui, "/api/start", {"pid": growing, "interval": 1, "dump-every": "1s", "session": "ours"})
@@ -516,6 +517,7 @@ def test_recording_with_a_daemon(start_ui, daemon, growing, tmp_path):
     assert not os.path.exists(ui.moment_folder)
 
 
+@pytest.mark.costly
 def test_recording_without_a_daemon(start_ui, growing):
     ui = start_ui()
     assert json.loads(ui.ask("/api/sessions").text)["daemon"] is None
@@ -644,6 +646,7 @@ def elsewhere():
     server.server_close()
 
 
+@pytest.mark.costly
 @pytest.mark.skipif(not browser.find(), reason="needs Chromium")
 def test_in_a_browser(ui, elsewhere, tmp_path):
     """Where the browser's own rules matter: the cookie, the redirect, and what a page of another port can do with the cookie."""
@@ -694,6 +697,7 @@ RECORD = """(async () => {
 })()"""
 
 
+@pytest.mark.costly
 @pytest.mark.skipif(not browser.find(), reason="needs Chromium")
 def test_recording_in_a_browser(ui, growing, tmp_path):
     """With the requests of a page: it starts a recording, watches it grow, ends it, and reads the file."""

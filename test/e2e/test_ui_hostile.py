@@ -72,6 +72,7 @@ def served(dist, folder):
         ui.process.communicate()
 
 
+@pytest.mark.costly
 def test_in_chromium(dist, hostile, tmp_path):
     with served(dist, tmp_path) as ui:
         page_browser.try_page("live_hostile", "", LIVE_SHOTS, HEAPSCOPE_LINK=ui.link, HEAPSCOPE_HOSTILE=str(hostile))
@@ -82,6 +83,7 @@ def go(it, address, done):
     wait_until(lambda: it.run(f"return !!({done})"), why=lambda: it.run("return document.body.innerText"), patience_s=60)
 
 
+@pytest.mark.costly
 def test_in_firefox(dist, hostile, tmp_path):
     """The list, a recording that is started, watched and stopped, and no complaint on the console."""
     if not firefox.find() or not browser.find():

@@ -71,6 +71,7 @@ def test_without_a_daemon(start, programs, report, tmp_path):
     check_saved(report, tmp_path / "saved")
 
 
+@pytest.mark.costly
 def test_with_the_daemon(start, programs, dist, heapscope, report, folder, tmp_path):
     daemon = Daemon(dist, heapscope, report, folder)
     try:
@@ -81,6 +82,7 @@ def test_with_the_daemon(start, programs, dist, heapscope, report, folder, tmp_p
         daemon.stop_all()
 
 
+@pytest.mark.costly
 def test_files(start, heapscope, report, tmp_path):
     saved = tmp_path / "saved"
     saved.mkdir()

@@ -172,6 +172,7 @@ def test_speedscope_of_another_user_is_not_served(heapscope, trace, node_modules
     assert "another user" in done.stderr
 
 
+@pytest.mark.costly
 @pytest.mark.skipif(not browser.find(), reason="needs Chromium")
 def test_speedscope_in_a_browser(ui, trace, node_modules, tmp_path):
     server = ui("--speedscope", trace, cwd=node_modules)

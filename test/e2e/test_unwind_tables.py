@@ -70,6 +70,7 @@ CASES = [(place, how, optimize, compiler) for place in TABLES
          for how, optimize, compiler in [("library", "-O2", "gcc"), ("pie", "-O0", "gcc"), ("fixed", "-O2", "clang")]]
 
 
+@pytest.mark.costly(cases=4)
 @pytest.mark.parametrize("place, how, optimize, compiler", [*CASES, ("frame_pointer", "library", "-O2", "gcc")])
 def test_run(recorded, heapscope, tmp_path, place, how, optimize, compiler):
     """Whole as soon as the tables are there, and with the same names as the same program with .eh_frame."""
@@ -90,6 +91,7 @@ def test_eh_frame_needs_no_table(recorded, heapscope, tmp_path):
     assert not any("ERROR" in stack[0] for stack in stacks)
 
 
+@pytest.mark.costly(cases=2)
 @pytest.mark.parametrize("place", TABLES)
 def test_attach(attach, heapscope, tmp_path, place):
     """No stack is cut: the tables are there before the first sample."""

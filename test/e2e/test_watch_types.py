@@ -85,6 +85,7 @@ def table_of(text):
     return {row for row in rows if row[-1] not in ("(unknown)", "read)")}
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("command", ["run", "attach"])
 def test_types_are_those_of_a_snapshot(record, heapscope, tmp_path, command):
     it = record(command, python(OBJECTS), "-i", "1")

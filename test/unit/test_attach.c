@@ -377,7 +377,7 @@ static void test_again_and_again(void **state)
     assert_int_equal(tell(&t, 'D', 0), 0);
     assert_int_equal(t.answer.attach.slot_count, slot_count);
     int64_t mappings = tell(&t, 'm', 0);
-    for (unsigned i = 0; i < 200; i++) {
+    for (unsigned i = 0; i < 100; i++) {
         attach(&t, 'A', 1);
         assert_int_equal(t.answer.attach.slot_count, slot_count);
         tell(&t, 'a', 0);
@@ -404,7 +404,7 @@ static void test_under_fire(void **state)
     int64_t mappings = 0;
     start(&t);
     tell(&t, 'b', 4);
-    for (unsigned i = 0; i < 300; i++) {
+    for (unsigned i = 0; i < 150; i++) {
         attach(&t, 'A', i % 3 == 0 ? 1 : i % 3 == 1 ? 64 : 4096);
         if (i % 4 == 0) {
             usleep(2000);

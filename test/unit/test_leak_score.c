@@ -18,7 +18,7 @@
 #include "profile/analyse/leak_score.h"
 #include "trace/heap_births.h"
 
-#define RUNS    200
+#define RUNS    100
 #define BLOCKS  6000
 #define SPAN_MS 60000.0
 
