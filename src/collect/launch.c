@@ -199,6 +199,7 @@ static void execute_with_sh(const char *path, char *const *argv, char **envp)
         args[i + 1] = argv[i];
     }
     execve(args[0], args, envp);
+    free(args);
 }
 
 static void __attribute__((noreturn))

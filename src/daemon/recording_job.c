@@ -141,9 +141,10 @@ int hs_recording_job_add(struct hs_recording_jobs *jobs, struct hs_recording_job
         if (known) {
             hs_recording_job_remove(known); /* it is done: the new job takes its name */
         }
-    }
-    while (!job->name[0] || find(jobs, job->name)) {
-        snprintf(job->name, sizeof(job->name), "%llu", (unsigned long long)++jobs->last_name);
+    } else {
+        do {
+            snprintf(job->name, sizeof(job->name), "%llu", (unsigned long long)++jobs->last_name);
+        } while (find(jobs, job->name));
     }
     if (job->number == 0) {
         job->number = ++jobs->last_number;

@@ -2,23 +2,16 @@
  * What holds for every view, in light and dark, on a desktop and on a phone: nothing on the
  * console, no request, no violation of level AA that axe-core finds, nothing sticks out. Views that
  * are added to web/src/views.ts are tried without a change here.
- *
- * HEAPSCOPE_LOOKS, if it is set, is the number of combinations of device and theme to try.
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { DESKTOP, openPage, PHONE, startBrowser, stopBrowser } from "./page.mjs";
+import { LOOKS, openPage, startBrowser, stopBrowser } from "./page.mjs";
 
 before(startBrowser);
 after(stopBrowser);
 
-for (const [device, size, theme] of [
-  ["desktop", DESKTOP, "light"],
-  ["phone", PHONE, "dark"],
-  ["desktop", DESKTOP, "dark"],
-  ["phone", PHONE, "light"],
-].slice(0, process.env.HEAPSCOPE_LOOKS)) {
+for (const { device, size, theme } of LOOKS) {
   test(`each view, ${device}, ${theme}`, async () => {
     const opened = await openPage({ size, theme });
     const views = await opened.views();

@@ -15,6 +15,13 @@ import { chromium } from "playwright-core";
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 export const DESKTOP = { width: 1280, height: 720 };
 export const PHONE = { width: 390, height: 844 };
+/* Devices and themes. HEAPSCOPE_LOOKS says how many of these a test tries; without it, all. */
+export const LOOKS = [
+  { device: "desktop", size: DESKTOP, theme: "light" },
+  { device: "phone", size: PHONE, theme: "dark" },
+  { device: "desktop", size: DESKTOP, theme: "dark" },
+  { device: "phone", size: PHONE, theme: "light" },
+].slice(0, process.env.HEAPSCOPE_LOOKS);
 
 let browser = null;
 

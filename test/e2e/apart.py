@@ -8,6 +8,7 @@ test would record the program of another. What a test leaves behind ends with it
 
 import ctypes
 import os
+import pathlib
 import signal
 import sys
 
@@ -15,6 +16,8 @@ CLONE_NEWNS, CLONE_NEWPID = 0x20000, 0x20000000
 PR_SET_PDEATHSIG = 1
 MS_REC, MS_PRIVATE = 0x4000, 0x40000
 MS_NOSUID_NODEV_NOEXEC = 2 | 4 | 8
+# Where ./dev test keeps compiled Python. An option, as the programs of tests would inherit a variable.
+COMPILED = pathlib.Path(__file__).resolve().parents[2] / "build" / "pycache"
 
 
 def check(status, what):
@@ -42,7 +45,7 @@ def be_first(libc):
     worker = os.fork()
     if worker == 0:
         end_with_parent(libc)
-        os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+        os.execv(sys.executable, [sys.executable, "-X", f"pycache_prefix={COMPILED}", *sys.argv[1:]])
     return reap(worker)
 
 

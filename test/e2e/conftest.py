@@ -18,10 +18,14 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import sys
 import threading
 
 import pytest
 from truth import behind, measure
+
+if sys.pycache_prefix:  # ./dev test: pytest takes seconds to compile all tests, and may keep what it compiled
+    sys.dont_write_bytecode = False
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DIST = pathlib.Path(os.environ.get("HEAPSCOPE_DIST", ROOT / "build" / "dist"))
@@ -45,7 +49,7 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: more than a few seconds; only with ./dev test --full")
-    config.addinivalue_line("markers", "costly(cases=0): all cases take more than 0.8 seconds of CPU time together; "
+    config.addinivalue_line("markers", "costly(cases=0): all cases take more than 0.5 seconds of CPU time together; "
                                        "without --full, ./dev test runs only the first `cases` of them")
     config.addinivalue_line("markers", "alone(reason): no other test may run at the same time")
     # A shell that starts the tests in the background makes them, and all that they start, ignore

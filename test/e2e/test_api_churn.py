@@ -37,6 +37,7 @@ def truth_of(stdout, word=""):
     return {name: [int(f) for f in figures] for name, *figures in rows}
 
 
+@pytest.mark.costly(cases=2)
 @pytest.mark.parametrize("threads", [1, 4, 13])
 def test_exact_with_threads(run, heaps, program, threads):
     done = run([program, threads, 20000], "-i", 1)
@@ -70,7 +71,7 @@ def test_stats(run, program, interval, is_exact):
     assert stats[:3] == ["1000", "0", "1000"]
 
 
-@pytest.mark.costly(cases=1)
+@pytest.mark.costly
 @pytest.mark.parametrize("interval", [512, 4096])
 def test_samples_estimate_each_heap(run, heaps, program, interval):
     """The sums of six runs, whose errors are below five standard errors."""

@@ -10,6 +10,7 @@ from conftest import clean_env
 FEW, MANY = 500, 2500
 
 
+@pytest.mark.costly
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed")
 def test_instructions_of_a_quiet_report(root, dist, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(root / "bench"))

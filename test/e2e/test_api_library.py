@@ -178,7 +178,7 @@ def linkers():
     return [name for name, file in found.items() if shutil.which(file)]
 
 
-@pytest.mark.costly(cases=2)
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("compiler", ["gcc", "clang-14"])
 def test_weak_form(kind, compiler, flags, dist, client, tmp_path):
@@ -201,7 +201,7 @@ def test_weak_form(kind, compiler, flags, dist, client, tmp_path):
 
 # --- C++ ---
 
-@pytest.mark.costly(cases=1)
+@pytest.mark.costly
 @pytest.mark.parametrize("options", [["-fno-rtti"], ["-fno-exceptions"], ["-fno-rtti", "-fno-exceptions", "-DHEAPSCOPE_WEAK"]])
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
 def test_header_without_parts_of_the_language(compiler, options, flags, tmp_path):

@@ -23,6 +23,7 @@ def test_by_four_threads_at_once(run, report, program, attempt):
     assert len(found) == 200 and all(live == {"bytes": 28, "count": 4} for live in found.values())
 
 
+@pytest.mark.costly(cases=2)
 @pytest.mark.parametrize("attempt", range(3))
 def test_while_another_thread_forks(run, program, attempt):
     """No child waits for the thread that was registering a heap: it has no such thread."""

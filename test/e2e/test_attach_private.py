@@ -142,6 +142,7 @@ def test_operators(private, attach, report, kind):
     assert not different, different
 
 
+@pytest.mark.costly
 def test_sampled(private, attach, report):
     """Functions that call each other are not sampled twice: the estimate equals what was allocated."""
     program = private("toy")

@@ -157,6 +157,7 @@ def test_a_collector_that_comes_too_late(dist, program, report, heapscope, tmp_p
     assert checked.returncode == 1 and "data is missing" in checked.stdout
 
 
+@pytest.mark.costly
 def test_a_forked_child_has_its_own_budget(run, program, tmp_path):
     measured = measure(run, tmp_path, [program, "forks", 3000000], "-i", 1, "--max-memory", "8M")
     parent, child = sorted(measured.report["processes"], key=lambda p: bool(p.get("forked_from_pid")))

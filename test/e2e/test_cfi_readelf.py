@@ -121,7 +121,7 @@ BIG = ["/usr/bin/node", LIB + "libLLVM-14.so.1", LIB + "libclang-cpp.so.14", LIB
        "/usr/lib/chromium/chromium"]
 
 
-@pytest.mark.costly(cases=1)
+@pytest.mark.costly
 @pytest.mark.parametrize("path", SMALL)
 def test_rows_by_search_table(cfi_tool, path):
     counts = check(cfi_tool, real(path), "hdr")

@@ -222,6 +222,7 @@ def test_suppressed_as_leaksanitizer_does(heapscope, ten, tmp_path):
     assert [line.split() for line in ours.stdout.splitlines() if line.split()[0].isdigit()] == table
 
 
+@pytest.mark.costly
 def test_libraries_that_keep_memory(heapscope, root, run, tmp_path):
     """docs/examples/runtime.supp names the blocks that libc and libstdc++ keep, and none of the
     program."""

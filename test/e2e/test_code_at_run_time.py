@@ -281,7 +281,7 @@ for (let i = 0; i < 3000; i++) { keepAll(list); if (list.length > 20) list.shift
 """
 
 
-@pytest.mark.costly(cases=1)
+@pytest.mark.costly
 @pytest.mark.skipif(not shutil.which("node"), reason="needs node")
 @pytest.mark.parametrize("flag", ["--perf-basic-prof", "--perf-prof"])
 def test_node(run, report, tmp_path, flag):

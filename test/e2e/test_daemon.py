@@ -111,6 +111,7 @@ def test_of_a_running_program_only_what_comes_after(daemon, target, tmp_path, by
     assert program.end() == 0
 
 
+@pytest.mark.costly
 def test_threads_notice_a_session(daemon, target, tmp_path):
     """Four threads that were dormant, each with a countdown of its own."""
     truth = new_truth(tmp_path)

@@ -51,6 +51,7 @@ def test_at_work(daemon, target, tmp_path, threads, after):
     assert total.live_count <= 2 * (threads + 1) and total.alloc_count <= threads + 1, total
 
 
+@pytest.mark.costly(cases=4)
 @pytest.mark.parametrize("state", ["asleep", "stopped", "zombie"])
 @pytest.mark.parametrize("how", ["preloaded", "attached"])
 def test_in_a_state(daemon, target, tmp_path, how, state):

@@ -154,6 +154,7 @@ def test_each_process_adds_up(daemon, server, how, target, report, folder):
     server.end()
 
 
+@pytest.mark.costly(cases=2)
 @pytest.mark.alone("it expects several sessions within the two seconds of the load")
 @pytest.mark.parametrize("how", ["preloaded", "attached"])
 @pytest.mark.parametrize("server, times", few_or_many(6, 200), indirect=["server"])

@@ -140,6 +140,7 @@ def test_a_file_with_itself_is_the_same(heapscope, pair):
     assert {row["verdict"] for row in found["functions"]} == {"same"}
 
 
+@pytest.mark.costly
 def test_samples_without_a_difference_are_noise(heapscope, run, tmp_path):
     source = tmp_path / "noise.c"
     functions = "".join(

@@ -215,7 +215,7 @@ def test_no_unwind_tables(doctor, build, tmp_path):
     assert of(findings, "unwind tables")[0] == ["ok"]
 
 
-@pytest.mark.costly(cases=4)
+@pytest.mark.costly(cases=2)
 @pytest.mark.parametrize("place, words", [
     ("debug_frame", "libthrough.so are only in .debug_frame"),
     ("debuglink", "libthrough.so are only in a debug file"),
@@ -590,6 +590,7 @@ def test_deleted_program(doctor, build, tmp_path):
     assert "deleted" in text
 
 
+@pytest.mark.costly(cases=2)
 @pytest.mark.skipif(not shutil.which("node"), reason="needs node")
 @pytest.mark.parametrize("options", [[], ["--perf-basic-prof"], ["--perf-prof"]])
 def test_code_made_at_run_time(doctor, tmp_path, options):

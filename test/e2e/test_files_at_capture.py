@@ -108,7 +108,7 @@ def change(path, what, program, build_id):
         program.end()
 
 
-@pytest.mark.costly(cases=4)
+@pytest.mark.costly(cases=2)
 @IDS
 @pytest.mark.parametrize("what", ["deleted", "replaced", "ended"])
 def test_attached_program_whose_file_is_gone_at_the_end(by_attaching, tmp_path, what, build_id):
@@ -119,6 +119,7 @@ def test_attached_program_whose_file_is_gone_at_the_end(by_attaching, tmp_path, 
     assert "first" in named and "second" not in named
 
 
+@pytest.mark.costly(cases=2)
 @IDS
 @pytest.mark.parametrize("what", ["deleted", "replaced"])
 def test_daemon_whose_finalizer_has_the_file(by_the_daemon, tmp_path, what, build_id):

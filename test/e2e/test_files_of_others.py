@@ -124,6 +124,7 @@ def test_jemalloc(report, target, jemalloc_file):
     assert data["processes"][0]["name"].startswith("views")
 
 
+@pytest.mark.costly
 def test_gperftools(report, target, gperftools_file):
     need("google-pprof")
     data = report(gperftools_file, "--top", "all", "--view", "space")
@@ -159,6 +160,7 @@ def test_go(report, form):
     assert not data["losses"]
 
 
+@pytest.mark.costly(cases=4)
 @pytest.mark.parametrize("kind", ["heap_v2/8192", "heap/8192", "heapprofile", "growthz/0", "heap_v2"])
 def test_formula_of_each_kind(report, tmp_path, target, kind):
     """The same figures in every kind of text, and in the output of google-pprof."""

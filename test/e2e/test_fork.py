@@ -56,6 +56,7 @@ def test_child_that_does_nothing_is_not_shown(each):
     assert not each(["never"], count=0)
 
 
+@pytest.mark.costly
 def test_more_deaths_than_are_kept_for_a_child(run, target, tmp_path):
     """200,000 blocks die before the child begins. The report says what it can no longer know."""
     measured = measure(run, tmp_path, [target("forked", *FLAGS), "flood"])

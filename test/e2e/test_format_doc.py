@@ -33,7 +33,7 @@ def test_every_struct_has_a_table():
     assert defined == set(tables())
 
 
-@pytest.mark.costly(cases=32)
+@pytest.mark.costly(cases=16)
 @pytest.mark.parametrize("struct", sorted(tables()))
 def test_table(struct, tmp_path):
     rows = tables()[struct]

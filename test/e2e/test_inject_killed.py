@@ -51,6 +51,7 @@ def assert_usable(built, program):
     assert (said["error"], said["word"]) == ("0", "2"), said
 
 
+@pytest.mark.costly
 def test_registers_are_put_back(built, sleepers):
     with running([sleepers, "registers"]) as program:
         kill_in_its_midst(built, program, KILLS)
@@ -61,6 +62,7 @@ def test_registers_are_put_back(built, sleepers):
     assert int(said["rounds"]) > 100 and said["bad"] == "0", said
 
 
+@pytest.mark.costly(cases=2)
 @pytest.mark.parametrize("kind", ["nanosleep", "poll", "cond", "read", "select"])
 def test_waits_go_on(built, sleepers, kind):
     """The waits may take longer than otherwise, but do not return EINTR."""

@@ -165,6 +165,7 @@ def test_same_as_v8_when_stacks_come_again(run, root, heapscope, stacks, tmp_pat
     assert count["recognized without a walk"] > 0.6 * sum(count.values()), count
 
 
+@pytest.mark.costly
 def test_other_functions_at_the_same_addresses(run, stacks, tmp_path):
     script = tmp_path / "reused.js"
     script.write_text(REUSED)
@@ -244,6 +245,7 @@ def test_attached(attach, stacks, tmp_path):
         assert own == ["inner", "outer", "work"]
 
 
+@pytest.mark.costly
 def test_a_v8_without_symbols(run, report, stacks, tmp_path):
     """The report names it once, with the flag that helps."""
     other = tmp_path / "node"

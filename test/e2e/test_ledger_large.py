@@ -83,6 +83,7 @@ def seconds_to_read(path):
     return time.process_time() - before
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.alone("it measures CPU time")
 @pytest.mark.parametrize("size, pattern", [(100, "full"), (10000, "full"), (1000, "comb")])
 def test_cost(dist, heapscope, target, tmp_path, size, pattern):

@@ -87,7 +87,7 @@ def test_a_preloaded_allocator(heapscope, report, dist, target, tmp_path, how, l
     assert list(named(ledger, "allocator")) == [name] and 58 * MIB <= named(ledger, "allocator")[name] <= 80 * MIB
 
 
-@pytest.mark.costly(cases=2)
+@pytest.mark.costly(cases=1)
 @PRELOADED
 def test_threads_and_large_blocks_before_attaching(heapscope, report, dist, target, tmp_path, library, name):
     """Most of an allocator's memory is not what its own data points to."""
@@ -110,7 +110,7 @@ def test_an_allocator_in_the_executable(heapscope, report, dist, target, tmp_pat
     assert unexplained_share(ledger) <= 0.01
 
 
-@pytest.mark.costly(cases=1)
+@pytest.mark.costly
 @pytest.mark.parametrize("how", ["run", "attach"])
 def test_redis(heapscope, report, dist, tmp_path, how):
     socket = tmp_path / "s"
@@ -179,7 +179,7 @@ def pythons():
     return sorted({path.resolve() for path in installed})
 
 
-@pytest.mark.costly(cases=4)
+@pytest.mark.costly(cases=2)
 @pytest.mark.parametrize("command", pythons(), ids=lambda path: path.name)
 def test_objects_of_a_python_before_attaching(heapscope, report, dist, tmp_path, command):
     """Most of its memory is in arenas in which nothing was recorded."""

@@ -117,6 +117,7 @@ def expect_sums(heapscope, file):
     return {row["dump_id"]: row["n"] for row in unknown}
 
 
+@pytest.mark.costly
 def test_sums_while_threads_free(heapscope, run, target):
     """Threads free each other's blocks while snapshots are taken."""
     done = run([target("lifetimes", "-pthread"), "churn", 3, 400000], "-i", 1, "--lifetimes", "--dump-every", "50ms")
@@ -277,7 +278,7 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.costly(cases=1)
+@pytest.mark.costly
 @pytest.mark.skipif(not shutil.which("heaptrack"), reason="heaptrack is not installed")
 @pytest.mark.parametrize("name", sorted(PROGRAMS))
 def test_temporary_blocks_are_those_of_heaptrack(run, target, tmp_path, name):

@@ -120,7 +120,7 @@ def test_good_tree_passes(check, name):
     assert check(name) == (0, "")
 
 
-@pytest.mark.costly(cases=32)
+@pytest.mark.costly(cases=16)
 @pytest.mark.parametrize(
     ("name", "path", "text", "words"),
     [
@@ -180,7 +180,7 @@ def test_good_documentation_passes(check, documented):
     assert check("docs") == (0, "")
 
 
-@pytest.mark.costly(cases=4)
+@pytest.mark.costly(cases=2)
 @pytest.mark.parametrize(
     ("path", "text", "words"),
     [
@@ -370,7 +370,7 @@ def test_good_client_passes(check, client):
     assert check("exports", lib, listed) == (0, "")
 
 
-@pytest.mark.costly(cases=4)
+@pytest.mark.costly(cases=2)
 @pytest.mark.parametrize(
     ("source", "flags", "listed", "words"),
     [

@@ -49,6 +49,7 @@ def test_in_the_list(machine):
         assert unit == "MiB" and float(number) * MIB == pytest.approx(clients[int(line.split()[0])]["live_bytes"], rel=0.01), text
 
 
+@pytest.mark.costly
 def test_what_is_not_recorded_has_none(machine):
     daemon, sizes = machine
     daemon.stop()

@@ -177,6 +177,7 @@ int main(void)
 """
 
 
+@pytest.mark.costly
 def test_no_address_space_for_the_tables(run, tmp_path):
     """The tables stop growing; what they hold remains readable, and the rest is counted."""
     program = tmp_path / "many"

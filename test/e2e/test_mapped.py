@@ -43,7 +43,7 @@ def test_a_program_that_maps_nothing_has_one_heap(run, report, target):
     assert [heap["name"] for heap in report(done.file)["heaps"]] == ["libc.malloc"]
 
 
-@pytest.mark.costly(cases=1)
+@pytest.mark.costly
 @pytest.mark.parametrize("threads,rounds,steps", [(1, 100, 100), (4, 60, 60)])
 def test_equal_to_what_the_kernel_says(run, target, threads, rounds, steps):
     """At random, with calls that fail halfway; compared range by range in each round."""
@@ -125,7 +125,7 @@ def test_memory_of_another_heap_is_counted_once(run, report, heaps, target, flag
     assert found["arena"][:2] == (777 + 64 * MIB, 2) and found["mmap"][:3] == (10 * MIB, 3, 18 * MIB)
 
 
-@pytest.mark.costly(cases=4)
+@pytest.mark.costly(cases=2)
 @pytest.mark.parametrize("interval", ["1", "4096"])
 @pytest.mark.parametrize("mode", ["signals", "vfork", "cancel", "forks"])
 def test_harmless(same, target, mode, interval):

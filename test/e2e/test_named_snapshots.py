@@ -217,6 +217,7 @@ def test_a_sandboxed_process(under_run, report):
     assert list(named(report, it.file)) == ["before"]
 
 
+@pytest.mark.costly
 def test_a_recording_that_is_over(under_run, report):
     it = under_run("--duration", "1500ms")
     assert it.obey("take early") == 0

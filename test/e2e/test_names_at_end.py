@@ -110,7 +110,7 @@ def test_attach(heapscope, attach, monkeypatch, stripped, name_source):
     assert has_name(heapscope, monkeypatch, session.file, name_source)
 
 
-@pytest.mark.costly(cases=4)
+@pytest.mark.costly(cases=2)
 @pytest.mark.parametrize("end", ["stop", "snapshot", "pprof"])
 def test_daemon(monkeypatch, heapscope, stripped, name_source, request, end, tmp_path):
     """The daemon's own environment counts; for a snapshot, the command's."""

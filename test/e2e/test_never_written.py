@@ -87,6 +87,7 @@ def sums_of(found, key, function):
     return [sum(row[name] for row in rows) for name in ("bytes", "never_written_bytes", "zero_filled_bytes", "zero_filled_never_written_bytes", "sparse_bytes")]
 
 
+@pytest.mark.costly
 def test_places(heapscope, snapshot):
     found = dupes(heapscope, snapshot[0] / "x.pftrace", snapshot[0] / "x", "--min-bytes", 0, "--top", 1000)
     assert sums_of(found, "zero_locations", "make_untouched") == [2 * MIB, 2 * (MIB - FIRST), 2 * MIB, 2 * (MIB - FIRST), 0]

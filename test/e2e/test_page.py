@@ -71,7 +71,7 @@ def recorded(heapscope, tmp_path_factory):
     return pages
 
 
-@pytest.mark.costly(cases=2)
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("name", ["every_view", "shell", "timeline", "diff"])
 def test_in_chromium(sample, name):
     """Each device and each theme once; the real programs, below, in all combinations."""
@@ -92,7 +92,7 @@ def test_with_all_that_a_file_can_record(rich, name):
     page_browser.try_page(name, rich, SHOTS / "rich")
 
 
-@pytest.mark.costly(cases=1)
+@pytest.mark.costly
 @pytest.mark.parametrize("name", ["spelling", "hostile"])
 def test_hostile_names_are_text(tmp_path, name):
     path = tmp_path / "hostile.html"

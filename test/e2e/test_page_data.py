@@ -166,7 +166,7 @@ def test_functions(page, report, python, view):
             assert value + above == pytest.approx(function["self"][f"{key}_high"], rel=0.01, abs=2), function
 
 
-@pytest.mark.costly(cases=16)
+@pytest.mark.costly(cases=4)
 @pytest.mark.parametrize("by", ["thread", "type", "age"])
 @pytest.mark.parametrize("view", ["space", "objects", "peak"])
 def test_parts(page, heapscope, recorded, by, view):
@@ -302,6 +302,7 @@ def test_differences(page, heapscope, python, view):
     assert (verdicts["noise"] or quantity == "alloc") and verdicts["grew"] + verdicts["new"], verdicts
 
 
+@pytest.mark.costly
 def test_two_files(page, python, family):
     """The page of two files has the snapshots of both, and one table of functions."""
     it, alone = page(python, family), page(python)

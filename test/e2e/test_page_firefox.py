@@ -68,6 +68,7 @@ def test_the_timeline_is_drawn_and_zoomed(browser, page):
     assert browser.run("return new URLSearchParams(location.hash.slice(1)).get('view')") == "flame"
 
 
+@pytest.mark.costly
 def test_the_difference_says_what_changed(browser, page):
     go(browser, page, "#view=diff")
     assert "Live memory grew by 57.8 MiB" in browser.run("return document.querySelector('.change-words').textContent")

@@ -51,6 +51,7 @@ def test_one_thread_is_exact(summits, seed):
     assert "bytes_high" not in done.report()["totals"]["peak"]
 
 
+@pytest.mark.costly(cases=2)
 @pytest.mark.parametrize("threads", [2, 8])
 @pytest.mark.parametrize("blocks", [2000, 50_000])
 def test_threads_stay_within_what_is_said(summits, heapscope, threads, blocks):

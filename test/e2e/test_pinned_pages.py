@@ -65,7 +65,7 @@ def program(target):
     return target("pinned_pages", "-pthread", "-O1")
 
 
-@pytest.mark.costly(cases=4)
+@pytest.mark.costly(cases=2)
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_exact(dist, heapscope, report, program, tmp_path, pattern):
     """What is predicted comes back within 10 %: of malloc_trim, and of each set of stacks."""

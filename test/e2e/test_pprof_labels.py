@@ -25,7 +25,7 @@ def recorded(request, dist, tmp_path_factory):
     return file
 
 
-@pytest.mark.costly(cases=1)
+@pytest.mark.costly
 @pytest.mark.parametrize("labels", ["thread", "type", "age,thread", "scope,label", "thread,type,age,scope,label"])
 def test_sums_of_labels(heapscope, root, recorded, tmp_path, labels):
     """For each stack, the samples with labels add up to the one without, in all values."""
@@ -94,6 +94,7 @@ def test_a_snapshot_with_tags(heapscope, root, dist, target, tmp_path):
         assert labels["bytes"] == int(size) and labels["thread"].startswith(f"{thread}[")
 
 
+@pytest.mark.costly(cases=4)
 @pytest.mark.parametrize("options, status, words", [
     (["--with-tags"], 1, "record it with --blocks"),
     (["--with-tags", "--labels", "type"], 2, "cannot be combined"),

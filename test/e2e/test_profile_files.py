@@ -3,6 +3,7 @@
 import re
 import subprocess
 
+import pytest
 from conftest import clean_env
 
 PROGRAM = "import time\nkept = []\nfor i in range(12):\n    kept += [bytes(2000) for j in range(300)]\n" \
@@ -39,6 +40,7 @@ def test_a_file_for_each_dump(dist, root, report, heapscope, tmp_path):
                                       said["live"]["count"], said["live"]["bytes"]]
 
 
+@pytest.mark.costly
 def test_default_folder_and_refusals(dist, tmp_path):
     env = clean_env(TMPDIR=str(tmp_path))
 

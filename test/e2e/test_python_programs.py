@@ -180,7 +180,7 @@ def test_tracemalloc(run, tmp_path, python, allocator):
     assert is_near(live(done.report())["python.obj"][1], live(expected.report())["python.obj"][1], 0.05)
 
 
-@pytest.mark.costly(cases=1)
+@pytest.mark.costly
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_library_that_is_unloaded(run, target, library):
     """The interpreter's library goes, and comes again. (Whether the loader lets it go is its affair.)"""

@@ -93,7 +93,7 @@ def test_content(run, tmp_path, python, mode):
         assert heap["alloc"]["bytes"] > 60 << 20 and heap["live"]["bytes"] < 10 << 20, heap
 
 
-@pytest.mark.costly(cases=2)
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("library", ["libjemalloc.so.2", "libmimalloc.so.2", "libtcmalloc.so.4"])
 def test_other_mallocs(run, tmp_path, library):
     (tmp_path / "program.py").write_text(STRESS.replace("print(len(kept))", OWNERS + "print(owners())"))
@@ -125,7 +125,7 @@ os._exit(0)
 """
 
 
-@pytest.mark.costly(cases=2)
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("python", SOME)
 def test_the_interpreters_count_of_blocks(run, tmp_path, python):
     (tmp_path / "program.py").write_text(COUNT)
@@ -257,7 +257,7 @@ os._exit(0)
 """
 
 
-@pytest.mark.costly(cases=4)
+@pytest.mark.costly(cases=2)
 @pytest.mark.parametrize("python", SOME)
 @pytest.mark.parametrize("frees", [False, True])
 def test_forked_child(run, report, tmp_path, python, frees):
@@ -271,7 +271,7 @@ def test_forked_child(run, report, tmp_path, python, frees):
     assert of_child - of_parent < 1 << 20 if frees else of_child - of_parent > 1 << 20, (of_parent, of_child)
 
 
-@pytest.mark.costly(cases=2)
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("close", [(), ("close",)])
 def test_interpreter_that_begins_anew(run, target, library, close):

@@ -71,6 +71,7 @@ def losses_in(report):
     return [loss for loss in report["losses"] if loss["name"] == "table_full"]
 
 
+@pytest.mark.costly
 def test_when_something_was_lost(file, heapscope, tmp_path):
     """The second burst comes a second after the first one, and so do the spans of their losses."""
     loss, = losses_in(report_of(heapscope, file))

@@ -29,6 +29,7 @@ def cut(folder, name, share):
     return file
 
 
+@pytest.mark.costly
 def test_trailing_blanks(heapscope, traces, report):
     """A program that wrote a title over its arguments leaves blanks behind it."""
     assert report(traces / "plain")["processes"][0]["cmdline"].endswith(" padded")

@@ -86,6 +86,7 @@ def test_cause(heapscope, pairs, cause):
     assert json.loads(heapscope("diff", "--json", *pairs[cause]).stdout)["resident"] == found
 
 
+@pytest.mark.costly
 def test_names_of_lines(heapscope, pairs):
     words = heapscope("diff", "--rss", *pairs["files"]).stdout
     assert re.search(r"\+12\.0 MiB +0 B +12\.0 MiB +mapped files: /.*/mapped$", words, re.M), words

@@ -62,7 +62,7 @@ def test_operators(exact, allocator):
     without_waits(exact(["operators"], flags=flags_of(allocator)))
 
 
-@pytest.mark.costly(cases=2)
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("what", ["fork", "tree", "daemon", "vfork"])
 @pytest.mark.parametrize("allocator", ALL)
 def test_children(exact, allocator, what):
@@ -103,7 +103,7 @@ void touch(void) { free(kept); }
     assert early["alloc"]["bytes"] == 12345 and early["live"]["count"] == 0
 
 
-@pytest.mark.costly(cases=4)
+@pytest.mark.costly(cases=2)
 @pytest.mark.parametrize(
     "what",
     ["none", "as", "fsize", "nofile", "fds", "range", "chroot", "stack", "mask", "hidden", "seccomp", "seccomp_errno"],

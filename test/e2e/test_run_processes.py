@@ -300,7 +300,7 @@ def memfd(bytes, seal=True, data=b""):
 """
 
 
-@pytest.mark.costly(cases=4)
+@pytest.mark.costly(cases=2)
 @pytest.mark.parametrize(
     "attack",
     [

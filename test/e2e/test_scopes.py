@@ -160,7 +160,7 @@ other = [str(i) * 9 for i in range(20000)]
 """
 
 
-@pytest.mark.costly(cases=1)
+@pytest.mark.costly
 @pytest.mark.parametrize("interval", [1, 16384], ids=lambda interval: f"i{interval}")
 def test_objects_of_python(heapscope, dist, run, interval):
     """The scopes of a Python program, also for samples that are moved to malloc."""

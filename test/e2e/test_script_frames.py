@@ -125,6 +125,7 @@ def test_as_the_interpreter_says(dist, heapscope, tmp_path, language):
     assert_told(heapscope, file, language, done.stdout, 1000)
 
 
+@pytest.mark.costly(cases=2)
 @pytest.mark.parametrize("language", sorted(LANGUAGES))
 def test_attached(dist, heapscope, tmp_path, language):
     """The same in a program that has been running."""
@@ -140,7 +141,7 @@ def test_attached(dist, heapscope, tmp_path, language):
     assert_told(heapscope, file, language, stdout, 100)
 
 
-@pytest.mark.costly(cases=1)
+@pytest.mark.costly
 @pytest.mark.parametrize("language", sorted(LANGUAGES))
 def test_stacks_are_whole(dist, heapscope, tmp_path, language):
     """With frames of a script in them, 99 % of the stacks lead to the beginning of the program or of a thread."""

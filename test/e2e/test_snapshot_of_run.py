@@ -302,6 +302,7 @@ def test_stop_of_an_attach(record, heapscope, report):
     assert run.process.poll() is None
 
 
+@pytest.mark.costly
 def test_other_users_are_refused(record, heapscope, dist, target, tmp_path):
     if os.geteuid() != 0:
         pytest.skip("only root can be two users")
@@ -351,6 +352,7 @@ def test_sigusr1_to_run(record, heapscope, report):
     assert other.process.wait(30) == 128 + signal.SIGUSR1
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("command", ["run", "attach"])
 def test_windows_of_scheduled_dumps(record, heapscope, report, command):
     """The first dump after the phase, then one per period; each states its start and end."""

@@ -137,6 +137,7 @@ def test_filters_run_in_their_order(ask):
     assert operator(ask, SKIPPED, columns, *hide, "view", "FROM_FRAME", "view_pattern", "^skip$", "") == []
 
 
+@pytest.mark.costly(cases=4)
 @pytest.mark.parametrize("group, pattern, is_found", [
     ("'needle'", "^needle$", True), ("'x'", "^needle$", False), ("-9223372036854775807 - 1", "^-9223372036854775808$", True),
     ("7", "^7$", True), ("2.5", "^2[.]5$", True), ("3.0", "^3$", True), ("NULL", "^$", False), ("''", "^$", True)])

@@ -93,6 +93,7 @@ def flat(value, name=""):
 KEYS = [f"{view}_{unit}" for view in ("live", "alloc", "peak") for unit in ("bytes", "count")]
 
 
+@pytest.mark.costly(cases=4)
 @pytest.mark.parametrize("mode", MODES)
 def test_totals(export, report, recorded, mode):
     """Every figure, in formats with all views and in those with one."""

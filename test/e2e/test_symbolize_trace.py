@@ -265,6 +265,7 @@ def test_what_was_not_found(heapscope, recorded, tmp_path):
     assert heapscope("report", recorded.trace).stderr == ""
 
 
+@pytest.mark.costly(cases=2)
 @pytest.mark.parametrize("variable", ["PERFETTO_BINARY_PATH", "PPROF_BINARY_PATH", "BREAKPAD_SYMBOL_DIR", "--symbols"])
 def test_every_reading_command(heapscope, recorded, tmp_path, variable):
     """report, export, query, diff, check, dupes, profile, symbolize: the same names from each source."""
@@ -443,6 +444,7 @@ def test_every_command_opens_a_bundle(heapscope, recorded, bundle, tmp_path):
         assert "kept" in text("export", "-f", "folded", "-", stdin=cat.stdout)
 
 
+@pytest.mark.costly(cases=4)
 @pytest.mark.parametrize("form", [tarfile.PAX_FORMAT, tarfile.GNU_FORMAT, tarfile.USTAR_FORMAT])
 @pytest.mark.parametrize("compress", [None, gzip.compress])
 def test_bundles_of_others(heapscope, bundle, tmp_path, form, compress):

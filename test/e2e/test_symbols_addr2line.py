@@ -109,6 +109,7 @@ def test_programs(symbols, built, name):
     assert share_that_agrees(found, addresses, program) >= 0.995
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("name", BUILDS)
 def test_inlined_chain(symbols, built, name):
     """What the source itself says: hidden() is called in innermost(), in middle(), in callers."""
@@ -151,7 +152,7 @@ def test_separate_debug_files(symbols, name, count):
     assert share_that_agrees(found, addresses, debug, ("addr2line", "llvm-addr2line-14")) >= 0.995
 
 
-@pytest.mark.costly(cases=1)
+@pytest.mark.costly
 @pytest.mark.parametrize(
     "path, source, options",
     [

@@ -248,6 +248,7 @@ def test_run_leaves_other_peoples_homes_alone(run, tmp_path):
     assert os.listdir(home) == []
 
 
+@pytest.mark.costly
 @pytest.mark.usefixtures("libc_debug")
 def test_many_runs_at_once(dist, tmp_path, cache):
     env = {**os.environ, "HEAPSCOPE_CACHE": str(cache)}

@@ -99,6 +99,7 @@ def test_given_folder_by_file_name(symbols, module, tmp_path, suffix):
     assert module.is_whole(symbols(module.program, module.addresses, "-d", tmp_path / "given"))
 
 
+@pytest.mark.costly(cases=4)
 @pytest.mark.parametrize("place", ["{folder}/{name}", "{folder}/.debug/{name}", "{given}{folder}/{name}"])
 @pytest.mark.parametrize("build_id", [True, False])
 def test_debuglink(symbols, tmp_path, place, build_id):
@@ -230,6 +231,7 @@ def test_vdso(symbols, tmp_path):
     assert symbols("[vdso]", [address], "-b", "00" * 20).reason == "the file is another build"
 
 
+@pytest.mark.costly(cases=4)
 @pytest.mark.parametrize("kind", ["empty", "text", "folder", "pipe", "truncated", "device", "noise"])
 def test_what_is_no_module(symbols, module, tmp_path, kind):
     path = tmp_path / kind

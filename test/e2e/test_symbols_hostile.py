@@ -56,7 +56,7 @@ def test_changed_bytes(symbols, program, tmp_path, seed):
     assert len(found.chains) == len(addresses)
 
 
-@pytest.mark.costly(cases=2)
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("kind", ["noise", "zeros", "ones", "cut"])
 def test_whole_sections(symbols, program, tmp_path, kind):
     data, addresses, areas = program

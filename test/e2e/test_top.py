@@ -336,7 +336,7 @@ def test_a_top_that_is_killed_detaches(top, heapscope):
         process.kill()
 
 
-@pytest.mark.costly(cases=8)
+@pytest.mark.costly(cases=4)
 @pytest.mark.parametrize("by", ["SIGTERM", "SIGINT", "SIGHUP", "SIGSEGV", "SIGABRT", "SIGKILL"])
 @pytest.mark.parametrize("who", ["guard", "child"])
 def test_the_terminal_is_restored(recording, top, by, who):

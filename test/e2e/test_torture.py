@@ -96,6 +96,7 @@ open(fine, "w").close()
 """
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("interval", INTERVALS)
 def test_daemon_outlives_us(heapscope, report, tmp_path, interval):
     """It has no descriptor of ours and no parent; heapscope ends before it does, and it continues."""
@@ -113,6 +114,7 @@ def test_daemon_outlives_us(heapscope, report, tmp_path, interval):
 # --- system calls ---------------------------------------------------------------------------------
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("interval", INTERVALS)
 @pytest.mark.parametrize("what", ["word", "six"])
 def test_syscall_touches_its_arguments_only(same, target, what, interval):
@@ -129,6 +131,7 @@ def test_calls_of_a_foreign_system(same, target, interval):
     assert same(program, interval).stdout == "0 foreign calls\n"
 
 
+@pytest.mark.costly
 def test_calls_of_a_foreign_system_below_a_daemon(daemon, target, tmp_path):
     """The session's interval comes after the client has switched itself off, or before: none may switch it on again."""
     program = tmp_path / f"calls{os.getpid()}"
@@ -156,6 +159,7 @@ def test_program_that_gives_up_its_user(as_root, same, exact, target, interval):
     exact(["limits", "user"])
 
 
+@pytest.mark.costly(cases=4)
 @pytest.mark.parametrize("interval", INTERVALS)
 @pytest.mark.parametrize(
     "shell",
@@ -228,7 +232,7 @@ def test_under_valgrind(same, target, interval):
     same([valgrind, "-q", "--error-exitcode=9", target("throws", "-pthread"), "1", "20"], interval)
 
 
-@pytest.mark.costly(cases=1)
+@pytest.mark.costly
 @pytest.mark.parametrize("interval", INTERVALS)
 def test_under_strace(same, target, tmp_path, interval):
     (strace,) = need("strace")
@@ -261,6 +265,7 @@ sys.exit(status)
 """
 
 
+@pytest.mark.costly
 def test_starts_while_nobody_answers(dist, target, tmp_path):
     """Programs that start then wait only briefly, and continue unprofiled."""
     program = [*need("/usr/bin/python3"), "-c", NOBODY_ANSWERS, target("family")]

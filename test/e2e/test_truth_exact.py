@@ -72,6 +72,7 @@ def test_threads(exact, what):
     exact(["threads", what])
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("threads", [1, 6])
 def test_more_stacks_than_a_small_table_holds(exact, heapscope, threads):
     """2048 paths, 20 times. The first three threads get a replay table, in which the paths are
@@ -118,6 +119,7 @@ def test_cancelled_threads(run, target, tmp_path):
     assert measured.truth["site_cancelled"].alloc_count > 10000
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("what", ["fork", "tree", "daemon"])
 def test_forked_children_and_their_parent(exact, what):
     """Each process by itself: a child's allocations are not in its parent's figures, nor the
@@ -193,6 +195,7 @@ def test_peak(exact, scale, end):
     assert peak == {n: {"bytes": int(b), "count": int(c)} for n, b, c in said}
 
 
+@pytest.mark.costly
 def test_coroutines(exact):
     """Their stacks are complete, and end where makecontext() ends them."""
     measured = exact(["coroutines"])

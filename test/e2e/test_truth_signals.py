@@ -40,7 +40,7 @@ def test_handler_allocates(signals, stack):
     assert live.live_count <= signal_count
 
 
-@pytest.mark.costly(cases=1)
+@pytest.mark.costly
 @pytest.mark.parametrize("stack", STACKS)
 def test_handler_jumps_away(signals, stack):
     """Thousands of operations are left in the middle. Recording goes on, and the rest is exact."""
@@ -64,7 +64,7 @@ def test_handler_jumps_away(signals, stack):
     assert sum(s["live"]["count"] for s in last) == 1000
 
 
-@pytest.mark.costly(cases=1)
+@pytest.mark.costly
 @pytest.mark.parametrize("stack", STACKS)
 def test_handler_allocates_inside_realloc(signals, stack):
     """An allocator whose realloc calls malloc by name, interrupted by a handler that does."""

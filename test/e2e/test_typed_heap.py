@@ -87,6 +87,7 @@ def test_without_a_client(target, flags, weak):
     subprocess.run([program, "known", "3"], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=clean_env(), timeout=60)
 
 
+@pytest.mark.costly
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed")
 def test_cost_without_a_client(dist, target, flags, tmp_path):
     """A report with a type takes as many instructions of the library as one without."""

@@ -174,7 +174,7 @@ sys.stdin.read()
 """
 
 
-@pytest.mark.costly(cases=1)
+@pytest.mark.costly
 @pytest.mark.parametrize("allocator", ["pymalloc", "malloc"])
 @pytest.mark.parametrize("python", ["/usr/bin/python3", *(str(VERSIONS / v / "bin/python3") for v in ("3.8.18", "3.12.1", "3.13.0"))])
 def test_python(dist, tmp_path, types_of, python, allocator):
@@ -192,6 +192,7 @@ def test_python(dist, tmp_path, types_of, python, allocator):
     assert not any(language == "c++" for language, _ in typed.counts)
 
 
+@pytest.mark.costly
 def test_python_with_debug_hooks(dist, tmp_path, types_of):
     """PYTHONMALLOC=debug puts words before each object: nothing is recognized, and nothing wrong."""
     with recorded(dist, tmp_path, ["/usr/bin/python3", "-c", PROGRAM], PYTHONMALLOC="debug") as (collector, pid, _):

@@ -67,7 +67,7 @@ def check_saved(report, folder):
 
 
 def test_without_a_daemon(start, programs, report, tmp_path):
-    try_live("live", start(), programs, tmp_path / "saved")
+    try_live("live", start(), programs, tmp_path / "saved", HEAPSCOPE_LOOKS="2")
     check_saved(report, tmp_path / "saved")
 
 

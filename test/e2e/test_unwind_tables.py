@@ -70,7 +70,7 @@ CASES = [(place, how, optimize, compiler) for place in TABLES
          for how, optimize, compiler in [("library", "-O2", "gcc"), ("pie", "-O0", "gcc"), ("fixed", "-O2", "clang")]]
 
 
-@pytest.mark.costly(cases=4)
+@pytest.mark.costly(cases=2)
 @pytest.mark.parametrize("place, how, optimize, compiler", [*CASES, ("frame_pointer", "library", "-O2", "gcc")])
 def test_run(recorded, heapscope, tmp_path, place, how, optimize, compiler):
     """Whole as soon as the tables are there, and with the same names as the same program with .eh_frame."""
@@ -220,6 +220,7 @@ def test_late_tables_are_told(recorded, heapscope, report, tmp_path):
     assert all(cut["reason"] == "late" for cut in cuts)
 
 
+@pytest.mark.costly(cases=1)
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs to act for several users")
 @pytest.mark.parametrize("mode, is_read", [(0o644, True), (0o600, False)])
 def test_files_are_read_with_the_rights_of_the_program(attach, heapscope, report, folder, mode, is_read):

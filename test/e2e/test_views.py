@@ -586,6 +586,7 @@ def test_full_standard_output(dist, trace):
             assert b"standard output: No space left on device" in done.stderr
 
 
+@pytest.mark.costly
 def test_binary_stays_off_the_terminal(dist, trace):
     ours, theirs = pty.openpty()
     done = subprocess.run(

@@ -140,6 +140,7 @@ def test_a_session_without_types(record, heapscope):
     watch.close()
 
 
+@pytest.mark.costly
 def test_the_ledger(record, heapscope):
     it = record("run", python(OBJECTS), "-i", "64")
     watch = TypesWatch(listening(it.process.pid), it.pid)
