@@ -396,9 +396,13 @@ def test_config(ui, heapscope, tmp_path):
 
 
 def test_processes(ui, growing):
-    found = json.loads(ui.ask("/api/processes").text)
-    (ours,) = [p for p in found["processes"] if p["pid"] == growing]
-    assert ours["name"].startswith("python3") and ours["rss_bytes"] > 1 << 20 and ours["uid"] == os.geteuid()
+    def find():
+        found = json.loads(ui.ask("/api/processes").text)
+        (ours,) = [p for p in found["processes"] if p["pid"] == growing]
+        return (found, ours) if ours["rss_bytes"] > 1 << 20 else None  # otherwise it has only just begun
+
+    found, ours = wait_until(find)
+    assert ours["name"].startswith("python3") and ours["uid"] == os.geteuid()
     assert ours["eligible"] is True and ours["is_recorded"] is False
     sizes = [p["rss_bytes"] + p["swap_bytes"] for p in found["processes"]]
     assert sizes == sorted(sizes, reverse=True)

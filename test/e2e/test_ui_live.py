@@ -41,10 +41,12 @@ def start(dist, tmp_path):
 
 
 @pytest.fixture
-def programs():
-    """{name: pid} of a program that grows, and of one that does not permit profiling."""
+def programs(tmp_path):
+    """{name: pid} of a program that grows, whose name is hs-growing, and of one that does not permit profiling."""
+    growing = tmp_path / "hs-growing"
+    growing.symlink_to("/usr/bin/python3")
     refuses = {**os.environ, "HEAPSCOPE_PROFILEABLE": "0"}
-    both = {"growing": subprocess.Popen(["/usr/bin/python3", "-c", GROWING]),
+    both = {"growing": subprocess.Popen([growing, "-c", GROWING]),
             "refused": subprocess.Popen(["/usr/bin/python3", "-c", "input()"], env=refuses, stdin=subprocess.PIPE)}
     yield {name: process.pid for name, process in both.items()}
     for process in both.values():
