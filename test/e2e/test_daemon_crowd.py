@@ -153,6 +153,7 @@ def stop_all_at_once(daemon, pids, who):
     return max(working for working, _ in seen), max(waiting for _, waiting in seen)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("idle_s", [1, pytest.param(20, marks=pytest.mark.slow)])
 def test_500_programs_and_100_sessions(crowded, report, idle_s):
     # The daemon starts with few descriptors and raises the limit as far as it is allowed.
