@@ -68,6 +68,7 @@ def check_saved(report, folder):
     assert any("grow_here" in each["function"] for each in saved["functions_by_self"])
 
 
+@pytest.mark.costly
 def test_without_a_daemon(start, programs, report, tmp_path):
     try_live("live", start(), programs, tmp_path / "saved", HEAPSCOPE_LOOKS="2")
     check_saved(report, tmp_path / "saved")
