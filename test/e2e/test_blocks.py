@@ -104,6 +104,16 @@ def test_registered_heaps(heapscope, run, target, flags, interval):
     assert names == {row["heap_name"] for row in rows(heapscope, done.file, "SELECT DISTINCT heap_name FROM heapscope_blocks")}
 
 
+def test_ages_of_a_program_that_ends_at_once(heapscope, run):
+    """Births are whole milliseconds, and none is after the snapshot that has the block."""
+    count = 0
+    for _ in range(20):
+        done = run(["/bin/ls", "/"], "-i", 1, "--blocks")
+        count += number(heapscope, done.file, "SELECT count(*) FROM heapscope_blocks WHERE birth_ns IS NOT NULL")
+        assert number(heapscope, done.file, "SELECT count(*) FROM heapscope_blocks WHERE age_ns IS NULL") == 0
+    assert count > 0
+
+
 def test_not_asked_for(heapscope, run):
     """Without --blocks the file has none, and the report does not mention them."""
     done = run(["/bin/true"], "-i", 1)

@@ -198,7 +198,7 @@ def test_own_malloc(inject, target):
         assert_called(inject(program.pid))
     with running([program_path, "run"]) as program:
         wait_for_computing(program.pid)  # no longer in the call that writes "ready"
-        said = inject(program.pid, "injected", "-p", 600)
+        said = inject(program.pid, "injected", "-p", 1500)
         assert "safe" in said["words"] and "allocator of its own" in said["detail"], said
         assert int(said["tries"]) > 3
 
