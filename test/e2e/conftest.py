@@ -117,6 +117,8 @@ def names_folder():
     key = hashlib.sha256(b"".join(p.read_bytes() for p in programs if p.exists())).hexdigest()[:12]
     folder = ROOT / "build" / "target" / f"names-{key}"
     folder.mkdir(parents=True, exist_ok=True)
+    for old in set(folder.parent.glob("names-*")) - {folder}:
+        shutil.rmtree(old, ignore_errors=True)
     return folder
 
 

@@ -73,9 +73,10 @@ def recorded(heapscope, tmp_path_factory):
 
 @pytest.mark.costly(cases=1)
 @pytest.mark.parametrize("name", ["every_view", "shell", "timeline", "diff"])
-def test_in_chromium(sample, name):
-    """Each device and each theme once; the real programs, below, in all combinations."""
-    page_browser.try_page(name, sample, SHOTS / "sample", HEAPSCOPE_LOOKS="2")
+def test_in_chromium(sample, name, pytestconfig):
+    """Without --full each device and each theme once, otherwise all combinations."""
+    looks = {"HEAPSCOPE_LOOKS": "2"} if pytestconfig.getoption("cases") == "few" else {}
+    page_browser.try_page(name, sample, SHOTS / "sample", **looks)
 
 
 @pytest.fixture(scope="module")

@@ -70,7 +70,7 @@ def check_saved(report, folder):
 
 @pytest.mark.costly
 def test_without_a_daemon(start, programs, report, tmp_path):
-    try_live("live", start(), programs, tmp_path / "saved", HEAPSCOPE_LOOKS="2")
+    try_live("live", start(), programs, tmp_path / "saved")
     check_saved(report, tmp_path / "saved")
 
 
